@@ -1,0 +1,38 @@
+// What each row computes and moves, from shapes alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/graph/graph.h"
+#include "src/lower/rows.h"
+
+namespace edgesage {
+
+struct RowCost {
+  int64_t macs = 0;          // convolution, fully connected, matrix multiply, recurrent cells
+  int64_t ifm_bytes = 0;     // activations read, each operand once
+  int64_t ofm_bytes = 0;     // activations written
+  int64_t weights_bytes = 0; // constants read, as stored (bias included)
+  // MACs per byte moved; 0 where nothing is multiplied.
+  [[nodiscard]] double intensity() const {
+    const int64_t bytes = ifm_bytes + ofm_bytes + weights_bytes;
+    return bytes > 0 ? static_cast<double>(macs) / static_cast<double>(bytes) : 0.0;
+  }
+};
+
+// One a row.
+[[nodiscard]] std::vector<RowCost> row_costs(const Graph& graph, const Lowering& lowering);
+
+// MACs of each operator of the main subgraph, by the graph alone (no target): the figure users
+// know. Control flow adds the MACs of its bodies (loops: once, the caller warns).
+[[nodiscard]] std::vector<int64_t> operator_macs(const Graph& graph);
+
+struct GraphTotals {
+  int64_t macs = 0;
+  int64_t parameters = 0;     // elements of distinct constant buffers used as operands
+  int64_t weights_bytes = 0;  // their bytes; a buffer used twice counts once
+};
+[[nodiscard]] GraphTotals graph_totals(const Graph& graph);
+
+}  // namespace edgesage

@@ -1,0 +1,29 @@
+// What a Graph can be lowered for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "edgesage/result.h"
+
+namespace edgesage {
+
+enum class TargetKind : uint8_t {
+  kEthosU55,
+  kEthosU65,
+  kEthosU85,
+  kLitertXnnpack,  // LiteRT on a CPU with the XNNPACK delegate, the runtime's default
+};
+
+struct Target {
+  TargetKind kind = TargetKind::kLitertXnnpack;
+  int32_t macs_per_cycle = 0;  // Ethos-U: 32 ... 2048
+  std::string name;            // "ethos-u55-256", "litert-xnnpack"
+};
+
+// "ethos-u55-{32,64,128,256}", "ethos-u65-{256,512}", "ethos-u85-{128,256,512,1024,2048}",
+// "litert-xnnpack". Unknown names are kInvalidArgument, with the list.
+[[nodiscard]] Result<Target> target_from_name(std::string_view name);
+
+}  // namespace edgesage
