@@ -1,0 +1,63 @@
+// Predict what a network costs on a device, before anything is deployed.
+//
+//   Result<Predictor> predictor = Predictor::load_for_device("ethos-u55-256");
+//   Result<Prediction> answer = predictor->predict_file("model.tflite");
+//
+// A Predictor is immutable and may be shared between threads. Units are in the names; a quantity
+// that is not known is empty, and `missing` says why.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "edgesage/result.h"
+
+namespace edgesage {
+
+// A value with the interval [lo, hi] that holds the truth with probability `level`.
+struct Interval {
+  double value = 0, lo = 0, hi = 0, level = 0.9;
+};
+
+// One operator of the main subgraph. The latencies of all operators and `overhead_ms` sum to the
+// prediction's latency.
+struct OperatorPrediction {
+  int32_t index = -1;
+  std::string kind;  // "CONV_2D"
+  std::string name;
+  double latency_ms = 0;
+  int64_t macs = 0;
+  std::string placement;         // "npu", "delegate", "cpu", "folded"
+  std::string placement_reason;  // the rule that kept it off the accelerator; may be empty
+  bool known = true;             // false: nothing like it was in training, the price is a guess
+};
+
+struct Prediction {
+  std::string model;
+  std::string device;
+  std::string predictor_id;
+  std::string runtime;
+  std::string runtime_version;
+  std::optional<int32_t> threads;
+  std::string dtype;  // of most weights: "int8", "float32", "mixed"
+  int64_t batch = 1;
+
+  std::optional<Interval> latency_ms;
+  std::string latency_statistic;           // "estimate" (a compiler's figure), "min"
+  std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
+  int64_t activations_bytes = 0;           // peak of live activations, by planning
+  int64_t weights_bytes = 0;
+  int64_t macs = 0;
+  std::map<std::string, std::string> missing;  // quantity -> why it is not known
+
+  bool in_range = true;
+  std::vector<std::string> reasons;   // why not
+  std::vector<std::string> warnings;  // fallbacks, unknown operators, another host
+  std::vector<OperatorPrediction> operators;
+  double overhead_ms = 0;
+};
+
+}  // namespace edgesage
