@@ -1,0 +1,41 @@
+// Measuring one network on one device: the protocol on top of the worker's single answer.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "edgesage/result.h"
+#include "src/base/json.h"
+#include "src/devices/device.h"
+#include "src/devices/measurement.h"
+#include "src/devices/worker_client.h"
+
+namespace edgesage {
+
+struct MeasureOptions {
+  // Options of the worker, over the description's defaults: for Vela `config`, `system_config`,
+  // `memory_mode`, `arena_cache_size`, `optimise`; for LiteRT `threads`, `cpu`, `min_runs`,
+  // `max_runs`, `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`, `seed`. The worker refuses
+  // a name that it does not know.
+  Json options = Json::object();
+  std::chrono::milliseconds deadline{300'000};
+};
+
+// Measures `model` (a .tflite). A Result error means that the device does not work at all here (no
+// worker, wrong protocol: kDeviceFailed) or that the options are wrong (kInvalidArgument): stop the
+// campaign. Whatever concerns this network alone (it cannot be prepared, it crashed or hung the
+// runtime, its answer made no sense) is a Measurement with `error` set, so that it can be stored
+// with its reason; the next call gets a working worker. Quantities that the device should report
+// and did not are in `missing` with a reason. A noisy series has `stationary` false, and
+// protocol["noise"] says why.
+[[nodiscard]] Result<Measurement> measure(WorkerClient& worker, const DeviceDescription& device,
+                                          const std::filesystem::path& model,
+                                          const MeasureOptions& options = {});
+
+// Measurement <-> JSON, for the store, files and the protocol's own tests. Missing quantities are
+// null with their reason in "missing". from_json: kBadStore for a value of the wrong type.
+[[nodiscard]] Json measurement_to_json(const Measurement& measurement);
+[[nodiscard]] Result<Measurement> measurement_from_json(const Json& json);
+
+}  // namespace edgesage
