@@ -22,13 +22,14 @@ struct Interval {
   double value = 0, lo = 0, hi = 0, level = 0.9;
 };
 
-// One operator of the main subgraph. The latencies of all operators and `overhead_ms` sum to the
+// One operator of the main subgraph. The latencies that are known and `overhead_ms` sum to the
 // prediction's latency.
 struct OperatorPrediction {
   int32_t index = -1;
   std::string kind;  // "CONV_2D"
   std::string name;
-  double latency_ms = 0;
+  // Empty for operators that the device's own tool does not price (CPU fallbacks of an NPU compiler).
+  std::optional<double> latency_ms;
   int64_t macs = 0;
   std::string placement;         // "npu", "delegate", "cpu", "folded"
   std::string placement_reason;  // the rule that kept it off the accelerator; may be empty

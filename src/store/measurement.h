@@ -15,6 +15,8 @@ struct OperatorMeasurement {
   int32_t index = -1;
   double cycles = 0;            // or, for CPUs, nanoseconds; see Measurement::operator_unit
   int64_t macs = 0;             // as the device counts them
+  // On-chip memory in use while it runs (Vela: "Staging Usage", the largest of its rows); 0: not said.
+  double working_bytes = 0;
   std::string placement;        // "npu", "cpu"
   std::string placement_reason; // as the device's tool words it; may be empty
 };
