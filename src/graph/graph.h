@@ -50,10 +50,12 @@ struct Quantization {
   int32_t block_zero_points = kNoTensor;
   int32_t block_size = 0;
   std::vector<std::byte> custom;  // opaque custom quantisation
+  std::vector<int32_t> block_shape;  // blocks of several dimensions, where the file gives them
+  std::vector<int32_t> block_axes;   // several quantised dimensions, where the file gives them
 
   [[nodiscard]] bool empty() const {
     return scale.empty() && zero_point.empty() && min.empty() && max.empty() && block_size == 0 &&
-           custom.empty();
+           custom.empty() && block_shape.empty() && block_axes.empty();
   }
 };
 
@@ -113,6 +115,7 @@ struct Operator {
   std::vector<std::byte> custom_options;
   std::vector<uint8_t> mutating_variable_inputs;
   bool has_unknown_options = false;  // the file had an options table that this version cannot hold
+  bool omits_options = false;        // the file had none: the schema's defaults hold
 
   [[nodiscard]] const Attribute::Value* find(std::string_view attribute) const;
   [[nodiscard]] int64_t attr_int(std::string_view attribute, int64_t otherwise) const;
