@@ -1,0 +1,139 @@
+#include "src/app/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/analysis/liveness.h"
+#include "src/analysis/row_costs.h"
+#include "src/app/inspect_tables.h"
+#include "src/graph/op_registry.h"
+#include "src/io/model_file.h"
+#include "src/lower/rows.h"
+
+namespace edgesage::app {
+namespace {
+
+void add_operators(const Graph& graph, const Liveness& alive, Inspection& out) {
+  const std::vector<int64_t> macs = operator_macs(graph);
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    const Subgraph& subgraph = graph.subgraphs[s];
+    for (size_t i = 0; i < subgraph.operators.size(); ++i) {
+      InspectedOperator op =
+          inspect_operator(graph, static_cast<int32_t>(s), static_cast<int32_t>(i));
+      if (s == 0) {
+        if (!is_unknown(subgraph.operators[i])) op.macs = macs[i];
+        if (i < alive.live_bytes.size()) op.live_bytes = alive.live_bytes[i];
+      }
+      out.operators.push_back(std::move(op));
+    }
+  }
+}
+
+InspectedMemory describe_memory(const Subgraph& subgraph, const Liveness& alive) {
+  InspectedMemory memory;
+  // With nothing but tensors of unknown size, the peak is unknown as well, not 0.
+  if (!alive.ranges.empty() || alive.unknown.empty()) memory.activations_bytes = alive.peak_bytes;
+  memory.peak_operator = alive.peak_step;
+  for (const LiveRange& range : alive.ranges)
+    if (range.first <= alive.peak_step && alive.peak_step <= range.last && range.bytes > 0)
+      memory.peak_tensors.push_back(inspect_tensor(subgraph, range.tensor));
+  std::ranges::stable_sort(memory.peak_tensors, std::greater{}, &InspectedTensor::bytes);
+  for (const int32_t tensor : alive.unknown)
+    memory.unknown.push_back(inspect_tensor(subgraph, tensor));
+  return memory;
+}
+
+InspectedTarget describe_target(const Graph& graph, const Lowering& lowering, Inspection& out) {
+  InspectedTarget target;
+  target.name = lowering.target.name;
+  target.partitions = lowering.partitions;
+  target.warnings = lowering.warnings;
+  for (size_t i = 0; i < lowering.operators.size(); ++i) {
+    const OperatorPlacement& placement = lowering.operators[i];
+    const std::string name(placement_name(placement.placement));
+    ++target.placements[name];
+    out.operators[i].placement = name;
+    out.operators[i].placement_reason = placement.reason;
+  }
+  const std::vector<RowCost> costs = row_costs(graph, lowering);
+  for (size_t i = 0; i < lowering.rows.size(); ++i) {
+    const Row& row = lowering.rows[i];
+    target.rows.push_back({row.op, row.fused, std::string(row_kind_name(row.kind)),
+                           std::string(placement_name(row.placement)), costs[i].macs,
+                           costs[i].ifm_bytes, costs[i].ofm_bytes, costs[i].weights_bytes});
+  }
+  target.activations_bytes = liveness(graph, lowering).peak_bytes;
+  return target;
+}
+
+Result<Inspection> inspect_model(const std::string& path, const std::string& target, bool strict) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path));
+  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, target));
+  if (strict && !out.unsupported.empty())
+    return make_error(ErrorCode::kUnsupported, path, out.unsupported.front());
+  out.model = path;
+  std::error_code ignored;
+  if (const auto bytes = std::filesystem::file_size(path, ignored); !ignored)
+    out.file_bytes = static_cast<int64_t>(bytes);
+  return out;
+}
+
+}  // namespace
+
+Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) {
+  Inspection out;
+  out.format = graph.format;
+  out.description = graph.description;
+  out.dtype = dominant_type(graph);
+  for (const Subgraph& subgraph : graph.subgraphs)
+    out.subgraphs.push_back(inspect_subgraph(subgraph));
+  out.operator_counts = count_operators(graph);
+  out.types = count_types(graph);
+  out.quantization = count_quantization(graph);
+  for (const Signature& signature : graph.signatures) {
+    InspectedSignature& entry = out.signatures.emplace_back();
+    entry.key = signature.key;
+    entry.subgraph = signature.subgraph;
+    for (const auto& port : signature.inputs) entry.inputs.push_back(port.name);
+    for (const auto& port : signature.outputs) entry.outputs.push_back(port.name);
+  }
+  for (const Metadata& metadata : graph.metadata)
+    if (metadata.buffer != kNoBuffer)
+      out.metadata[metadata.name] =
+          static_cast<int64_t>(graph.buffers[static_cast<size_t>(metadata.buffer)].data.size());
+
+  const GraphTotals totals = graph_totals(graph);
+  out.macs = totals.macs;
+  out.parameters = totals.parameters;
+  out.weights_bytes = totals.weights_bytes;
+  const Liveness alive = liveness(graph);
+  out.memory = describe_memory(graph.main(), alive);
+  add_operators(graph, alive, out);
+
+  out.warnings = graph.warnings;
+  collect_warnings(graph, out.warnings, out.unsupported);
+  if (!target.empty()) {
+    EDGESAGE_ASSIGN_OR_RETURN(const Target known, target_from_name(target));
+    out.target = describe_target(graph, lower(graph, known), out);
+  }
+  return out;
+}
+
+Answers<Inspection> inspect(const InspectOptions& options) {
+  Answers<Inspection> answers;
+  for (const std::string& model : options.models)
+    answers.push_back({model, inspect_model(model, options.target, options.strict)});
+  return answers;
+}
+
+}  // namespace edgesage::app
+
+namespace edgesage {
+
+Result<Inspection> inspect_file(const std::string& path, const std::string& target) {
+  return app::inspect_model(path, target, false);
+}
+
+}  // namespace edgesage

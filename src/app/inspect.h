@@ -1,0 +1,25 @@
+// `edgesage inspect`: the public functions are in edgesage/inspect.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "edgesage/answer.h"
+#include "edgesage/inspect.h"
+#include "src/graph/graph.h"
+
+namespace edgesage::app {
+
+struct InspectOptions {
+  std::vector<std::string> models;  // paths; "-" is standard input
+  std::string target;               // empty: no target
+  bool strict = false;              // kUnsupported for models with something unsupported
+};
+
+// One answer a model, in order.
+[[nodiscard]] Answers<Inspection> inspect(const InspectOptions& options);
+
+// Describes a graph; `target` as in inspect_file. kInvalidArgument for an unknown target.
+[[nodiscard]] Result<Inspection> inspect_graph(const Graph& graph, const std::string& target);
+
+}  // namespace edgesage::app

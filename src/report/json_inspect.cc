@@ -1,0 +1,168 @@
+#include "src/report/inspect.h"
+#include "src/report/json_common.h"
+
+namespace edgesage::report {
+namespace {
+
+constexpr const char* kNoPlanner = "not planned by this version; activations are by lifetime";
+
+Json tensor_json(const InspectedTensor& tensor) {
+  if (tensor.index < 0) return nullptr;
+  Json out = {{"index", tensor.index}, {"name", tensor.name}, {"type", tensor.type}};
+  out["shape"] = tensor.has_rank ? Json(tensor.shape) : Json(nullptr);
+  if (!tensor.shape_signature.empty()) out["shape_signature"] = tensor.shape_signature;
+  if (tensor.is_constant) out["constant"] = true;
+  out["bytes"] = or_null(tensor.bytes);
+  return out;
+}
+
+Json tensors_json(const std::vector<InspectedTensor>& tensors) {
+  Json out = Json::array();
+  for (const InspectedTensor& tensor : tensors) out.push_back(tensor_json(tensor));
+  return out;
+}
+
+Json operator_json(const InspectedOperator& op) {
+  Json out = {{"subgraph", op.subgraph}, {"index", op.index}, {"kind", op.kind}};
+  if (!op.custom_code.empty()) out["custom_code"] = op.custom_code;
+  out["code"] = op.code;
+  out["version"] = op.version;
+  out["name"] = op.name;
+  out["inputs"] = tensors_json(op.inputs);
+  out["outputs"] = tensors_json(op.outputs);
+  out["macs"] = or_null(op.macs);
+  out["parameters"] = op.parameters;
+  out["weights_bytes"] = op.weights_bytes;
+  out["live_bytes"] = or_null(op.live_bytes);
+  if (!op.placement.empty()) {
+    out["placement"] = op.placement;
+    out["placement_reason"] = text_or_null(op.placement_reason);
+  }
+  return out;
+}
+
+Json subgraphs_json(const Inspection& model) {
+  Json out = Json::array();
+  for (const InspectedSubgraph& subgraph : model.subgraphs)
+    out.push_back({{"name", subgraph.name},
+                   {"operators", subgraph.operators},
+                   {"tensors", subgraph.tensors},
+                   {"distinct_operators", subgraph.distinct_operators},
+                   {"inputs", tensors_json(subgraph.inputs)},
+                   {"outputs", tensors_json(subgraph.outputs)}});
+  return out;
+}
+
+Json memory_json(const InspectedMemory& memory) {
+  const auto& peak = memory.activations_bytes;
+  return {{"value", or_null(peak)},
+          {"activations", or_null(peak)},
+          {"tflm_arena", nullptr},
+          {"litert_arena", nullptr},
+          {"reason", {{"tflm_arena", kNoPlanner}, {"litert_arena", kNoPlanner}}},
+          {"operator", memory.peak_operator < 0 ? Json(nullptr) : Json(memory.peak_operator)},
+          {"tensors", tensors_json(memory.peak_tensors)},
+          {"not_counted", tensors_json(memory.unknown)}};
+}
+
+Json counts_json(const Inspection& model) {
+  Json out = Json::array();
+  for (const OperatorCount& entry : model.operator_counts) {
+    Json row = {{"kind", entry.kind}, {"code", entry.code}};
+    if (!entry.custom_code.empty()) row["custom_code"] = entry.custom_code;
+    row["count"] = entry.count;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+Json types_json(const Inspection& model) {
+  Json out = Json::object();
+  for (const auto& [type, count] : model.types)
+    out[type] = {{"activations", count.activations},
+                 {"constants", count.constants},
+                 {"constant_bytes", count.constant_bytes}};
+  return out;
+}
+
+Json signatures_json(const Inspection& model) {
+  Json out = Json::array();
+  for (const InspectedSignature& signature : model.signatures)
+    out.push_back({{"key", signature.key},
+                   {"subgraph", signature.subgraph},
+                   {"inputs", signature.inputs},
+                   {"outputs", signature.outputs}});
+  return out;
+}
+
+Json target_json(const InspectedTarget& target) {
+  Json rows = Json::array();
+  for (const InspectedRow& row : target.rows)
+    rows.push_back({{"operator", row.op},
+                    {"fused", row.fused},
+                    {"kind", row.kind},
+                    {"placement", row.placement},
+                    {"macs", row.macs},
+                    {"ifm_bytes", row.ifm_bytes},
+                    {"ofm_bytes", row.ofm_bytes},
+                    {"weights_bytes", row.weights_bytes}});
+  Json placements = Json::object();
+  for (const auto& [placement, count] : target.placements) placements[placement] = count;
+  return {{"name", target.name},
+          {"placements", placements},
+          {"partitions", target.partitions},
+          {"activations_bytes", or_null(target.activations_bytes)},
+          {"rows", rows},
+          {"warnings", target.warnings}};
+}
+
+Json model_json(const Inspection& model) {
+  Json out = {{"model", model.model}, {"format", model.format}};
+  out["description"] = text_or_null(model.description);
+  out["file_bytes"] = or_null(model.file_bytes);
+  out["dtype"] = model.dtype;
+  out["subgraphs"] = subgraphs_json(model);
+  out["macs"] = model.macs;
+  out["parameters"] = model.parameters;
+  out["weights_bytes"] = model.weights_bytes;
+  out["peak_ram_bytes"] = memory_json(model.memory);
+  out["operator_counts"] = counts_json(model);
+  out["types"] = types_json(model);
+  const QuantizationCount& quantization = model.quantization;
+  out["quantization"] = {{"per_tensor", quantization.per_tensor},
+                         {"per_channel", quantization.per_channel},
+                         {"blockwise", quantization.blockwise},
+                         {"custom", quantization.custom},
+                         {"none", quantization.none}};
+  out["signatures"] = signatures_json(model);
+  out["metadata"] = Json::object();
+  for (const auto& [name, bytes] : model.metadata) out["metadata"][name] = bytes;
+  Json operators = Json::array();
+  for (const InspectedOperator& op : model.operators) operators.push_back(operator_json(op));
+  out["operators"] = std::move(operators);
+  if (model.target) out["target"] = target_json(*model.target);
+  out["warnings"] = model.warnings;
+  out["unsupported"] = model.unsupported;
+  return out;
+}
+
+Json answer_json(const Answer<Inspection>& answer) {
+  if (answer.result) return model_json(*answer.result);
+  return {{"model", answer.subject}, {"error", error_json(answer.result.error())}};
+}
+
+}  // namespace
+
+std::string inspect_json(const Answers<Inspection>& answers) {
+  Json out = {{"schema_version", kSchemaVersion}};
+  if (answers.size() == 1) {
+    out.update(answer_json(answers.front()));
+  } else {
+    Json models = Json::array();
+    for (const auto& answer : answers) models.push_back(answer_json(answer));
+    out["models"] = std::move(models);
+  }
+  return to_text(out, 2) + '\n';
+}
+
+}  // namespace edgesage::report
