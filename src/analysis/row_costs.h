@@ -10,10 +10,10 @@
 namespace edgesage {
 
 struct RowCost {
-  int64_t macs = 0;          // convolution, fully connected, matrix multiply, recurrent cells
-  int64_t ifm_bytes = 0;     // activations read, each operand once
-  int64_t ofm_bytes = 0;     // activations written
-  int64_t weights_bytes = 0; // constants read, as stored (bias included)
+  int64_t macs = 0;           // convolution, fully connected, matrix multiply, recurrent cells
+  int64_t ifm_bytes = 0;      // activations read, each operand once
+  int64_t ofm_bytes = 0;      // activations written
+  int64_t weights_bytes = 0;  // constants read, as stored (bias included)
   // MACs per byte moved; 0 where nothing is multiplied.
   [[nodiscard]] double intensity() const {
     const int64_t bytes = ifm_bytes + ofm_bytes + weights_bytes;

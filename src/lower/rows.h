@@ -18,36 +18,36 @@ namespace edgesage {
 // What a row computes. Several operator kinds share a row kind; the order is part of predictor
 // files, so new kinds go to the end.
 enum class RowKind : uint8_t {
-  kOther = 0,       // an operator without a rule of its own
+  kOther = 0,  // an operator without a rule of its own
   kConv2D,
   kDepthwiseConv2D,
   kTransposeConv,
   kFullyConnected,
-  kMatMul,          // both operands are activations
+  kMatMul,  // both operands are activations
   kAveragePool,
   kMaxPool,
-  kReduce,          // MEAN, SUM, REDUCE_MAX, ...
+  kReduce,  // MEAN, SUM, REDUCE_MAX, ...
   kAdd,
   kSub,
   kMul,
   kMinMax,
-  kElementwise,     // other unary or binary element-wise work
-  kActivation,      // stand-alone activation computed per element
-  kLut,             // activation by table look-up
-  kSoftmax,         // a whole softmax as one kernel (CPU)
-  kReshape,         // moves no data, or copies it as it is
-  kCopy,            // concatenation, slices, packing, padding done as copies
+  kElementwise,  // other unary or binary element-wise work
+  kActivation,   // stand-alone activation computed per element
+  kLut,          // activation by table look-up
+  kSoftmax,      // a whole softmax as one kernel (CPU)
+  kReshape,      // moves no data, or copies it as it is
+  kCopy,         // concatenation, slices, packing, padding done as copies
   kPad,
   kResize,
   kTranspose,
   kDepthToSpace,
-  kQuantize,        // QUANTIZE, DEQUANTIZE, requantisation
+  kQuantize,  // QUANTIZE, DEQUANTIZE, requantisation
   kGather,
   kArgMax,
-  kRecurrent,       // LSTM, RNN, SVDF
-  kControl,         // IF, WHILE, CALL_ONCE
-  kShift,           // the integer shifts and counts of decomposed softmaxes
-  kCount,           // number of kinds; not a kind
+  kRecurrent,  // LSTM, RNN, SVDF
+  kControl,    // IF, WHILE, CALL_ONCE
+  kShift,      // the integer shifts and counts of decomposed softmaxes
+  kCount,      // number of kinds; not a kind
 };
 
 [[nodiscard]] std::string_view row_kind_name(RowKind kind);
@@ -63,7 +63,7 @@ enum class Placement : uint8_t {
 
 struct Shape4 {
   int64_t n = 1, h = 1, w = 1, c = 1;
-  [[nodiscard]] int64_t elements() const { return n * h * w * c; }
+  [[nodiscard]] int64_t elements() const;  // saturates at INT64_MAX
   bool operator==(const Shape4&) const = default;
 };
 
@@ -75,7 +75,8 @@ struct Row {
   Placement placement = Placement::kCpu;
   int32_t partition = -1;  // which delegated partition; -1 outside
 
-  Shape4 ifm, ifm2, ofm;  // ifm2: second activation or constant operand; elements 0 if there is none
+  Shape4 ifm, ifm2,
+      ofm;  // ifm2: second activation or constant operand; elements 0 if there is none
   bool has_ifm2 = false;
   bool ifm2_constant = false;
   int32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
@@ -88,9 +89,9 @@ struct Row {
   int32_t bias = kNoTensor;
   bool invented_weights = false;  // constants that the compiler makes up (MEAN as a depthwise conv)
 
-  std::vector<int32_t> inputs;      // rows whose results this one reads, ascending
-  std::vector<int32_t> ifm_tensors; // activation tensors of the main subgraph that it reads
-  std::vector<int32_t> ofm_tensors; // and writes; empty inside a decomposition
+  std::vector<int32_t> inputs;       // rows whose results this one reads, ascending
+  std::vector<int32_t> ifm_tensors;  // activation tensors of the main subgraph that it reads
+  std::vector<int32_t> ofm_tensors;  // and writes; empty inside a decomposition
 };
 
 // Where an operator runs, and the rule that says so.
@@ -104,6 +105,9 @@ struct Lowering {
   std::vector<Row> rows;                     // in order of execution
   std::vector<OperatorPlacement> operators;  // one an operator of the main subgraph
   int32_t partitions = 0;                    // delegated partitions
+  // For each tensor of the main subgraph the tensor whose memory holds it: itself, or, behind free
+  // reshapes, an earlier one. Rows name tensors after this is applied.
+  std::vector<int32_t> storage;
   std::vector<std::string> warnings;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "edgesage/result.h"
 
@@ -20,7 +21,12 @@ struct Target {
   TargetKind kind = TargetKind::kLitertXnnpack;
   int32_t macs_per_cycle = 0;  // Ethos-U: 32 ... 2048
   std::string name;            // "ethos-u55-256", "litert-xnnpack"
+
+  [[nodiscard]] bool is_ethos() const { return kind != TargetKind::kLitertXnnpack; }
 };
+
+// Every name that target_from_name() knows, in a fixed order.
+[[nodiscard]] std::vector<std::string> target_names();
 
 // "ethos-u55-{32,64,128,256}", "ethos-u65-{256,512}", "ethos-u85-{128,256,512,1024,2048}",
 // "litert-xnnpack". Unknown names are kInvalidArgument, with the list.

@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/graph/op_registry.h"
+#include "src/lower/ethos_rows.h"
+#include "src/lower/row_builder.h"
+#include "src/lower/rows.h"
+#include "src/lower/xnnpack_rows.h"
+
+namespace edgesage {
+namespace {
+
+bool is_control_flow(OpKind kind) {
+  return kind == OpKind::kIf || kind == OpKind::kWhile || kind == OpKind::kCallOnce ||
+         kind == OpKind::kCall || kind == OpKind::kStablehloWhile ||
+         kind == OpKind::kStablehloCase || kind == OpKind::kStablehloComposite;
+}
+
+// Operators whose inside cannot be seen are said once each, however often they occur.
+void warn_of_opaque_operators(RowBuilder& builder) {
+  std::vector<std::string> said;
+  for (size_t i = 0; i < builder.subgraph().operators.size(); ++i) {
+    const Operator& op = builder.subgraph().operators[i];
+    std::string text;
+    if (is_control_flow(op.kind)) {
+      text = fmt::format("operator {} ({}): its subgraphs are not expanded into rows", i,
+                         op_name(op.kind));
+    } else if (op.kind == OpKind::kCustom) {
+      text = fmt::format("custom operator '{}' is opaque: nothing is known of what it computes",
+                         op.custom_code);
+    } else if (op.kind == OpKind::kUnknown) {
+      text = fmt::format("operator {} has a builtin code that this version does not know", i);
+    }
+    if (text.empty() || std::ranges::find(said, text) != said.end()) continue;
+    said.push_back(text);
+    builder.warn(std::move(text));
+  }
+}
+
+}  // namespace
+
+Lowering lower(const Graph& graph, const Target& target) {
+  Lowering lowering;
+  lowering.target = target;
+  if (graph.subgraphs.empty()) {
+    lowering.warnings.emplace_back("the model has no subgraph, so nothing runs");
+    return lowering;
+  }
+  RowBuilder builder(graph, lowering);
+  warn_of_opaque_operators(builder);
+  if (target.is_ethos())
+    lower_ethos(builder);
+  else
+    lowering.partitions = lower_xnnpack(builder);
+  return lowering;
+}
+
+}  // namespace edgesage

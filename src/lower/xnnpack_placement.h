@@ -1,0 +1,27 @@
+// What the XNNPACK delegate of LiteRT 2.3 takes, and the partitions that follow.
+//
+// Facts from experiments with the runtime (tests/lower compares with its own delegation).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/graph/graph.h"
+
+namespace edgesage {
+
+// Why the delegate leaves the operator to the runtime's built-in kernels; empty: it takes it.
+[[nodiscard]] std::string xnnpack_obstacle(const Graph& graph, const Subgraph& subgraph,
+                                           const Operator& op);
+
+// The partition of each operator, -1 for those left outside. An operator joins the latest
+// partition that its inputs allow, as the runtime's partitioner does: it alternates between
+// delegated and other operators, each time taking all that are ready. `folded` operators vanish at
+// load and divide nothing.
+[[nodiscard]] std::vector<int32_t> xnnpack_partitions(const Subgraph& subgraph,
+                                                      std::span<const std::string> obstacles,
+                                                      std::span<const uint8_t> folded);
+
+}  // namespace edgesage
