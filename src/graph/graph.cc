@@ -30,7 +30,8 @@ std::optional<int64_t> Tensor::byte_size() const {
   const int64_t count = element_count();
   if (bits % 8 != 0) return count / 8 * bits + (count % 8 * bits + 7) / 8;
   const int64_t bytes = bits / 8;
-  if (count > std::numeric_limits<int64_t>::max() / bytes) return std::numeric_limits<int64_t>::max();
+  if (count > std::numeric_limits<int64_t>::max() / bytes)
+    return std::numeric_limits<int64_t>::max();
   return count * bytes;
 }
 

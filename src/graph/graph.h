@@ -49,7 +49,7 @@ struct Quantization {
   int32_t block_scales = kNoTensor;
   int32_t block_zero_points = kNoTensor;
   int32_t block_size = 0;
-  std::vector<std::byte> custom;  // opaque custom quantisation
+  std::vector<std::byte> custom;     // opaque custom quantisation
   std::vector<int32_t> block_shape;  // blocks of several dimensions, where the file gives them
   std::vector<int32_t> block_axes;   // several quantised dimensions, where the file gives them
 
@@ -97,7 +97,8 @@ struct Tensor {
 // One option of an operator, by the name the TFLite schema gives it ("stride_h", "padding").
 // Enumerations are integers.
 struct Attribute {
-  using Value = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
+  using Value =
+      std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
   std::string name;
   Value value;
   bool operator==(const Attribute&) const = default;
@@ -111,7 +112,8 @@ struct Operator {
   std::vector<int32_t> inputs;  // tensor indexes; kNoTensor where left out
   std::vector<int32_t> outputs;
   std::vector<int32_t> intermediates;
-  std::vector<Attribute> attributes;  // only those that differ from the schema's defaults are needed
+  std::vector<Attribute>
+      attributes;  // only those that differ from the schema's defaults are needed
   std::vector<std::byte> custom_options;
   std::vector<uint8_t> mutating_variable_inputs;
   bool has_unknown_options = false;  // the file had an options table that this version cannot hold
@@ -169,8 +171,8 @@ struct Graph {
 // Who makes and who reads each tensor of one subgraph. Built once in O(edges).
 struct GraphIndex {
   explicit GraphIndex(const Subgraph& subgraph);
-  std::vector<int32_t> producer;                 // operator index, or -1; the last writer wins
-  std::vector<std::vector<int32_t>> consumers;   // operator indexes, ascending, without repeats
+  std::vector<int32_t> producer;                // operator index, or -1; the last writer wins
+  std::vector<std::vector<int32_t>> consumers;  // operator indexes, ascending, without repeats
 };
 
 // A constant int32 or int64 tensor's values (a target shape, axes, pads); nullopt if not constant

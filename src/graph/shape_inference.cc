@@ -1,0 +1,311 @@
+#include "src/graph/shape_inference.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "src/graph/op_registry.h"
+
+namespace edgesage {
+namespace {
+
+// One operator with the tensors around it, so that rules read like their definitions.
+struct Context {
+  const Graph& graph;
+  const Subgraph& subgraph;
+  const Operator& op;
+
+  [[nodiscard]] const Tensor* input(size_t index) const {
+    if (index >= op.inputs.size() || op.inputs[index] < 0) return nullptr;
+    const auto tensor = static_cast<size_t>(op.inputs[index]);
+    return tensor < subgraph.tensors.size() ? &subgraph.tensors[tensor] : nullptr;
+  }
+  [[nodiscard]] Result<const Shape*> shape(size_t index) const {
+    const Tensor* tensor = input(index);
+    if (tensor == nullptr) return bad(fmt::format("input {} is missing", index));
+    if (!tensor->has_rank) return unknown(fmt::format("input {} has no shape", index));
+    return &tensor->shape;
+  }
+  [[nodiscard]] Result<const Shape*> shape(size_t index, size_t rank) const {
+    EDGESAGE_ASSIGN_OR_RETURN(const Shape* dims, shape(index));
+    if (dims->size() != rank)
+      return bad(fmt::format("input {} has shape [{}], {} dimensions are needed", index,
+                             fmt::join(*dims, ","), rank));
+    return dims;
+  }
+  // Values of a constant input such as axes or a target shape.
+  [[nodiscard]] Result<std::vector<int64_t>> values(size_t index) const {
+    const Tensor* tensor = input(index);
+    if (tensor == nullptr) return bad(fmt::format("input {} is missing", index));
+    std::optional<std::vector<int64_t>> constants = constant_ints(graph, *tensor);
+    if (!constants) return unknown(fmt::format("input {} is not a constant of integers", index));
+    return *std::move(constants);
+  }
+  [[nodiscard]] tl::unexpected<Error> bad(std::string message) const {
+    return make_error(ErrorCode::kBadModel, std::string(op_name(op.kind)), std::move(message));
+  }
+  [[nodiscard]] tl::unexpected<Error> unknown(std::string message) const {
+    return make_error(ErrorCode::kUnsupported, std::string(op_name(op.kind)), std::move(message));
+  }
+};
+
+using Shapes = Result<std::vector<Shape>>;
+using Rule = Shapes (*)(const Context&);
+
+Shapes same_as_first(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* shape, context.shape(0));
+  return std::vector<Shape>{*shape};
+}
+
+Shapes elementwise(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* a, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* b, context.shape(1));
+  Result<Shape> shape = broadcast_shapes(*a, *b);
+  if (!shape) return context.bad(shape.error().message);
+  return std::vector<Shape>{*std::move(shape)};
+}
+
+// Height and width after a window slides over an NHWC shape.
+Result<Shape> slide(const Context& context, const Shape& input, int64_t kernel_h, int64_t kernel_w,
+                    int64_t channels) {
+  const Operator& op = context.op;
+  const int64_t padding = op.attr_int("padding", 0);
+  const int64_t height = window_positions(input[1], kernel_h, op.attr_int("stride_h", 0),
+                                          op.attr_int("dilation_h_factor", 1), padding);
+  const int64_t width = window_positions(input[2], kernel_w, op.attr_int("stride_w", 0),
+                                         op.attr_int("dilation_w_factor", 1), padding);
+  if (height <= 0 || width <= 0)
+    return context.bad(fmt::format("a window of {}x{} with strides {}x{} does not fit [{}]",
+                                   kernel_h, kernel_w, op.attr_int("stride_h", 0),
+                                   op.attr_int("stride_w", 0), fmt::join(input, ",")));
+  return Shape{input[0], height, width, channels};
+}
+
+Shapes conv_2d(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 4));
+  const int64_t depth = (*filter)[3];
+  // A filter with fewer input channels is a grouped convolution.
+  if (depth <= 0 || (*input)[3] % depth != 0 || (*filter)[0] % ((*input)[3] / depth) != 0)
+    return context.bad(fmt::format("filter [{}] does not fit the {} channels of its input",
+                                   fmt::join(*filter, ","), (*input)[3]));
+  EDGESAGE_ASSIGN_OR_RETURN(Shape output,
+                            slide(context, *input, (*filter)[1], (*filter)[2], (*filter)[0]));
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes depthwise_conv_2d(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 4));
+  if ((*input)[3] <= 0 || (*filter)[3] % (*input)[3] != 0)
+    return context.bad(fmt::format("filter [{}] is no multiple of the {} channels of its input",
+                                   fmt::join(*filter, ","), (*input)[3]));
+  EDGESAGE_ASSIGN_OR_RETURN(Shape output,
+                            slide(context, *input, (*filter)[1], (*filter)[2], (*filter)[3]));
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes pool_2d(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
+  EDGESAGE_ASSIGN_OR_RETURN(Shape output,
+                            slide(context, *input, context.op.attr_int("filter_height", 0),
+                                  context.op.attr_int("filter_width", 0), (*input)[3]));
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes fully_connected(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 2));
+  const int64_t units = (*filter)[0];
+  const int64_t depth = (*filter)[1];
+  const int64_t elements = context.input(0)->element_count();
+  if (depth <= 0 || elements % depth != 0)
+    return context.bad(fmt::format("weights [{}] do not fit an input of shape [{}]",
+                                   fmt::join(*filter, ","), fmt::join(*input, ",")));
+  if (context.op.attr_int("keep_num_dims", 0) == 0)
+    return std::vector<Shape>{{elements / depth, units}};
+  if (input->empty() || input->back() != depth)
+    return context.bad(fmt::format("weights [{}] do not fit the last dimension of [{}]",
+                                   fmt::join(*filter, ","), fmt::join(*input, ",")));
+  Shape output = *input;
+  output.back() = units;
+  return std::vector<Shape>{std::move(output)};
+}
+
+int64_t count_elements(const Shape& shape) {
+  Tensor tensor;
+  tensor.shape = shape;
+  return tensor.element_count();
+}
+
+Shapes reshape(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  Shape target;
+  if (context.input(1) != nullptr) {
+    EDGESAGE_ASSIGN_OR_RETURN(target, context.values(1));
+  } else {
+    const auto option = context.op.attr_ints("new_shape");
+    target.assign(option.begin(), option.end());
+  }
+  const int64_t elements = context.input(0)->element_count();
+  const auto stretch = std::find(target.begin(), target.end(), -1);
+  for (auto dim = target.begin(); dim != target.end(); ++dim)
+    if (*dim < 0 && dim != stretch)
+      return context.bad(fmt::format("the target [{}] has dimensions below 0; one of -1 is allowed",
+                                     fmt::join(target, ",")));
+  const int64_t known = count_elements(target);  // counts -1 as 1
+  if (stretch != target.end() && known > 0) *stretch = elements / known;
+  const int64_t total = count_elements(target);
+  if (total != elements)
+    return context.bad(
+        fmt::format("[{}] cannot become [{}]", fmt::join(*input, ","), fmt::join(target, ",")));
+  return std::vector<Shape>{std::move(target)};
+}
+
+Shapes reduce(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.values(1));
+  const auto rank = static_cast<int64_t>(input->size());
+  std::vector<bool> reduced(input->size());
+  for (const int64_t axis : axes) {
+    if (axis < -rank || axis >= rank)
+      return context.bad(fmt::format("axis {} is outside [{}]", axis, fmt::join(*input, ",")));
+    reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+  }
+  const bool keep = context.op.attr_int("keep_dims", 0) != 0;
+  Shape output;
+  for (size_t i = 0; i < input->size(); ++i) {
+    if (!reduced[i])
+      output.push_back((*input)[i]);
+    else if (keep)
+      output.push_back(1);
+  }
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes concatenation(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* first, context.shape(0));
+  const auto rank = static_cast<int64_t>(first->size());
+  const int64_t option = context.op.attr_int("axis", 0);
+  const int64_t axis = option < 0 ? option + rank : option;
+  if (axis < 0 || axis >= rank)
+    return context.bad(fmt::format("axis {} is outside [{}]", option, fmt::join(*first, ",")));
+  Shape output = *first;
+  for (size_t i = 1; i < context.op.inputs.size(); ++i) {
+    EDGESAGE_ASSIGN_OR_RETURN(const Shape* shape, context.shape(i, first->size()));
+    for (size_t dim = 0; dim < shape->size(); ++dim) {
+      if (dim == static_cast<size_t>(axis))
+        output[dim] += (*shape)[dim];
+      else if ((*shape)[dim] != output[dim])
+        return context.bad(fmt::format("[{}] and [{}] differ beside axis {}",
+                                       fmt::join(*first, ","), fmt::join(*shape, ","), axis));
+    }
+  }
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes pad(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, context.values(1));
+  if (pads.size() != 2 * input->size())
+    return context.bad(
+        fmt::format("{} pads for the {} dimensions of the input; two each are needed", pads.size(),
+                    input->size()));
+  Shape output = *input;
+  for (size_t i = 0; i < output.size(); ++i) {
+    for (const int64_t amount : {pads[2 * i], pads[2 * i + 1]}) {
+      if (amount < 0 || amount > std::numeric_limits<int32_t>::max())
+        return context.bad(fmt::format("a pad of {}; 0 to 2^31-1 is allowed", amount));
+      output[i] += amount;
+    }
+  }
+  return std::vector<Shape>{std::move(output)};
+}
+
+Rule rule_for(OpKind kind) {
+  switch (kind) {
+    case OpKind::kConv2D:
+      return conv_2d;
+    case OpKind::kDepthwiseConv2D:
+      return depthwise_conv_2d;
+    case OpKind::kAveragePool2D:
+    case OpKind::kMaxPool2D:
+    case OpKind::kL2Pool2D:
+      return pool_2d;
+    case OpKind::kFullyConnected:
+      return fully_connected;
+    case OpKind::kReshape:
+      return reshape;
+    case OpKind::kMean:
+    case OpKind::kSum:
+    case OpKind::kReduceMax:
+    case OpKind::kReduceMin:
+      return reduce;
+    case OpKind::kConcatenation:
+      return concatenation;
+    case OpKind::kPad:
+    case OpKind::kPadv2:
+      return pad;
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kMaximum:
+    case OpKind::kMinimum:
+    case OpKind::kSquaredDifference:
+      return elementwise;
+    case OpKind::kRelu:
+    case OpKind::kRelu6:
+    case OpKind::kReluN1To1:
+    case OpKind::kLogistic:
+    case OpKind::kTanh:
+    case OpKind::kHardSwish:
+    case OpKind::kLeakyRelu:
+    case OpKind::kSoftmax:
+    case OpKind::kQuantize:
+    case OpKind::kDequantize:
+      return same_as_first;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+int64_t window_positions(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
+                         int64_t padding) {
+  if (stride <= 0 || kernel <= 0 || dilation <= 0) return 0;
+  if (padding == 0) return (size + stride - 1) / stride;
+  const int64_t reach = (kernel - 1) * dilation + 1;
+  return size < reach ? 0 : (size - reach) / stride + 1;
+}
+
+Result<Shape> broadcast_shapes(std::span<const int64_t> a, std::span<const int64_t> b) {
+  Shape output(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < output.size(); ++i) {  // i counts from the last dimension
+    const int64_t left = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t right = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (left != right && left != 1 && right != 1)
+      return make_error(
+          ErrorCode::kInvalidArgument, {},
+          fmt::format("[{}] and [{}] cannot be broadcast", fmt::join(a, ","), fmt::join(b, ",")));
+    output[output.size() - 1 - i] = left == 1 ? right : left;
+  }
+  return output;
+}
+
+bool has_shape_rule(OpKind kind) { return rule_for(kind) != nullptr; }
+
+Result<std::vector<Shape>> infer_shapes(const Graph& graph, const Subgraph& subgraph,
+                                        const Operator& op) {
+  const Context context{graph, subgraph, op};
+  const Rule rule = rule_for(op.kind);
+  if (rule == nullptr) return context.unknown("there is no shape rule for this kind");
+  return rule(context);
+}
+
+}  // namespace edgesage
