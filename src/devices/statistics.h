@@ -29,9 +29,9 @@ struct SeriesSummary {
 // (relative), or within what the spread inside the thirds explains. Fewer than 9 samples: true.
 [[nodiscard]] bool is_stationary(std::span<const double> samples, double tolerance = 0.05);
 
-// Whether the best split into two levels explains the series far better than one level does
-// (between-class share of the variance of the logarithms above 0.8), with both levels holding a
-// fifth or more of the samples and lying 10 % or more apart. Fewer than 10 samples: false.
+// Whether some split into two levels explains the series far better than one level does: it takes
+// more than 0.8 of the variance of the logarithms, both levels hold a fifth or more of the samples,
+// lie 10 % or more apart, and have a gap between them. Fewer than 10 samples: false.
 [[nodiscard]] bool is_bimodal(std::span<const double> samples);
 
 [[nodiscard]] SeriesSummary summarize(std::span<const double> samples);

@@ -191,6 +191,8 @@ def _give_reasons(operators, model, graph, output):
         name = graph.Tensors(written.Outputs(0)).Name() if written.OutputsLength() else b""
         name = (name or b"").decode("utf-8", "replace")
         reasons = said.get((kind, name)) or said.get((kind, name + "_act"))
+        if not reasons:  # it may name the fused activation, which the compiler takes off the operator
+            reasons = [text for (_, other), texts in said.items() if other == name for text in texts]
         if not reasons:  # renamed by the compiler: take the reason if its kind has only one
             of_kind = {text for (other, _), texts in said.items() if other == kind for text in texts}
             reasons = list(of_kind) if len(of_kind) == 1 else []

@@ -1,0 +1,254 @@
+#include "src/devices/worker_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "src/devices/worker_process.h"
+
+namespace edgesage {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Event = WorkerProcess::Event;
+
+// A worker that is asked to end gets this long; one that closed its pipe gets it to become a
+// zombie.
+constexpr milliseconds kGrace{500};
+
+std::optional<std::pair<int, int>> version_of(std::string_view text) {
+  int major = 0, minor = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, major);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, minor);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return std::pair(major, minor);
+}
+
+std::vector<std::string> strings_at(const Json& object, const char* key) {
+  std::vector<std::string> list;
+  if (object.contains(key) && object[key].is_array())
+    for (const Json& value : object[key])
+      if (value.is_string()) list.push_back(value.get<std::string>());
+  return list;
+}
+
+ErrorCode code_of(std::string_view code) {
+  if (code == "bad_model") return ErrorCode::kBadModel;
+  if (code == "bad_options") return ErrorCode::kInvalidArgument;
+  return ErrorCode::kDeviceFailed;
+}
+
+std::string excerpt(std::string_view line) {
+  constexpr size_t kLength = 80;
+  std::string text = to_text(Json(std::string(line.substr(0, kLength))));
+  return line.size() > kLength ? text + "..." : text;
+}
+
+}  // namespace
+
+class WorkerClient::Impl {
+ public:
+  Impl(std::vector<std::string> command, WorkerLimits limits)
+      : command_(std::move(command)), limits_(limits) {}
+  ~Impl() { stop(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Result<WorkerHello> hello();
+  Result<Json> request(std::string_view kind, Json body, milliseconds deadline);
+  void stop() {
+    if (process_) process_->finish(kGrace);
+    process_.reset();
+  }
+  [[nodiscard]] bool running() const { return process_ != nullptr; }
+  [[nodiscard]] int restarts() const { return std::max(0, starts_ - 1); }
+  [[nodiscard]] int pid() const { return process_ ? static_cast<int>(process_->pid()) : -1; }
+
+ private:
+  Result<WorkerHello> read_hello();
+  Result<WorkerHello> understand_hello(const Json& message);
+  bool has_stray_lines();
+  Result<Json> wait_for_answer(int64_t id, milliseconds deadline);
+  // What the message means for request `id`: its answer, an error, or nothing yet.
+  std::optional<Result<Json>> understand(const Json& message, std::string_view line, int64_t id);
+  tl::unexpected<Error> give_up(std::string_view what, milliseconds grace = milliseconds{0});
+  tl::unexpected<Error> nonsense(std::string_view what) {
+    return give_up(fmt::format("the worker talks nonsense: {}", what));
+  }
+
+  std::vector<std::string> command_;
+  WorkerLimits limits_;
+  std::unique_ptr<WorkerProcess> process_;
+  WorkerHello hello_;
+  milliseconds beat_{0};  // promised by the worker; 0: nothing promised
+  int starts_ = 0;
+  int64_t last_id_ = 0;
+};
+
+// Ends the worker and says why, how it ended and what it printed last.
+tl::unexpected<Error> WorkerClient::Impl::give_up(std::string_view what, milliseconds grace) {
+  const std::string ending = process_->finish(grace);
+  const std::string printed = process_->printed();
+  process_.reset();
+  std::string message(what);
+  if (ending != "had to be killed") message += fmt::format("; it {}", ending);
+  if (!printed.empty()) message += fmt::format("; it printed: {}", printed);
+  return make_error(ErrorCode::kDeviceFailed, command_.front(), std::move(message));
+}
+
+Result<WorkerHello> WorkerClient::Impl::understand_hello(const Json& message) {
+  if (!message.is_object() || !message.contains("hello") || !message["hello"].is_object())
+    return nonsense("its first line is not a hello");
+  const Json& body = message["hello"];
+  const std::string protocol = json_string(body, "protocol");
+  const auto version = version_of(protocol);
+  if (!version)
+    return nonsense(fmt::format("protocol {} in its hello is not major.minor", excerpt(protocol)));
+  if (version->first != kWorkerProtocolMajor)
+    return give_up(fmt::format(
+        "the worker speaks protocol {}; this program understands {}.x: use matching versions "
+        "of both",
+        protocol, kWorkerProtocolMajor));
+  WorkerHello hello;
+  hello.protocol_major = version->first;
+  hello.protocol_minor = version->second;
+  hello.worker = json_string(body, "worker");
+  hello.runtime = json_string(body, "runtime");
+  hello.runtime_version = json_string(body, "runtime_version");
+  hello.host_fingerprint = json_string(body, "host_fingerprint");
+  hello.devices = strings_at(body, "devices");
+  hello.quantities = strings_at(body, "quantities");
+  hello.raw = body;
+  if (hello.runtime.empty()) return nonsense("its hello names no runtime");
+  beat_ = milliseconds(std::clamp<int64_t>(json_int(body, "beat_ms", 0), 0, 3'600'000));
+  return hello;
+}
+
+Result<WorkerHello> WorkerClient::Impl::read_hello() {
+  std::string line;
+  switch (process_->read_line(line, steady_clock::now() + limits_.hello, limits_.line_bytes)) {
+    case Event::kLine:
+      break;
+    case Event::kTimeout:
+      return give_up(fmt::format("no hello within {} ms", limits_.hello.count()));
+    case Event::kClosed:
+      return give_up("the worker ended before its hello", kGrace);
+    case Event::kTooLong:
+      return nonsense(fmt::format("a line of more than {} bytes", limits_.line_bytes));
+  }
+  const Result<Json> message = parse_json(line, command_.front(), ErrorCode::kDeviceFailed);
+  if (!message) return nonsense(fmt::format("its first line is {}", excerpt(line)));
+  return understand_hello(*message);
+}
+
+Result<WorkerHello> WorkerClient::Impl::hello() {
+  if (process_) return hello_;
+  EDGESAGE_ASSIGN_OR_RETURN(process_, WorkerProcess::start(command_, limits_.stderr_bytes));
+  ++starts_;
+  EDGESAGE_ASSIGN_OR_RETURN(hello_, read_hello());
+  return hello_;
+}
+
+// Lines that nobody asked for would be taken for the next answer.
+bool WorkerClient::Impl::has_stray_lines() {
+  std::string line;
+  for (;;) {
+    const Event event = process_->read_line(line, steady_clock::now(), limits_.line_bytes);
+    if (event == Event::kTimeout) return false;
+    if (event != Event::kLine) return true;
+    const Result<Json> message = parse_json(line, "", ErrorCode::kDeviceFailed);
+    if (!message || !message->is_object() || !message->contains("beat")) return true;
+  }
+}
+
+std::optional<Result<Json>> WorkerClient::Impl::understand(const Json& message,
+                                                           std::string_view line, int64_t id) {
+  if (!message.is_object()) return nonsense(fmt::format("{} is not an object", excerpt(line)));
+  if (message.contains("beat")) return std::nullopt;
+  const bool answer = message.contains("answer"), error = message.contains("error");
+  if (!answer && !error) {
+    if (hello_.protocol_minor > kWorkerProtocolMinor) return std::nullopt;
+    return nonsense(fmt::format("no known message in {}", excerpt(line)));
+  }
+  if (json_int(message, "id", -1) != id)
+    return nonsense(fmt::format("an answer to a request that is not open: {}", excerpt(line)));
+  if (answer) {
+    if (!message["answer"].is_object())
+      return nonsense(fmt::format("an answer without a body: {}", excerpt(line)));
+    return Result<Json>(message["answer"]);
+  }
+  const Json& body = message["error"];
+  const std::string reason = json_string(body, "message");
+  if (reason.empty()) return nonsense(fmt::format("an error without a message: {}", excerpt(line)));
+  return Result<Json>(make_error(code_of(json_string(body, "code")), hello_.worker, reason));
+}
+
+Result<Json> WorkerClient::Impl::wait_for_answer(int64_t id, milliseconds deadline) {
+  const auto until = steady_clock::now() + deadline;
+  for (;;) {
+    auto wait = until;
+    const milliseconds silence = std::max(limits_.silence, 5 * beat_);
+    if (beat_.count() > 0) wait = std::min(wait, steady_clock::now() + silence);
+    std::string line;
+    switch (process_->read_line(line, wait, limits_.line_bytes)) {
+      case Event::kLine:
+        break;
+      case Event::kTimeout:
+        if (steady_clock::now() >= until)
+          return give_up(fmt::format("no answer within {} ms", deadline.count()));
+        return give_up(fmt::format("no beat for {} ms", silence.count()));
+      case Event::kClosed:
+        return give_up("the worker went away while it worked", kGrace);
+      case Event::kTooLong:
+        return nonsense(fmt::format("a line of more than {} bytes", limits_.line_bytes));
+    }
+    const Result<Json> message = parse_json(line, command_.front(), ErrorCode::kDeviceFailed);
+    if (!message) return nonsense(fmt::format("{} is not JSON", excerpt(line)));
+    if (auto result = understand(*message, line, id)) return std::move(*result);
+    // A worker that beats or chatters for ever is stopped by the deadline all the same.
+    if (steady_clock::now() >= until)
+      return give_up(fmt::format("no answer within {} ms", deadline.count()));
+  }
+}
+
+Result<Json> WorkerClient::Impl::request(std::string_view kind, Json body, milliseconds deadline) {
+  if (process_ && has_stray_lines()) stop();
+  EDGESAGE_RETURN_IF_ERROR(hello());
+  const int64_t id = ++last_id_;
+  Json message;
+  message["id"] = id;
+  message[std::string(kind)] = std::move(body);
+  if (!process_->write_line(to_text(message), steady_clock::now() + deadline))
+    return give_up("the worker does not take requests", kGrace);
+  return wait_for_answer(id, deadline);
+}
+
+WorkerClient::WorkerClient(std::vector<std::string> command, WorkerLimits limits)
+    : impl_(std::make_unique<Impl>(std::move(command), limits)) {}
+WorkerClient::~WorkerClient() = default;
+WorkerClient::WorkerClient(WorkerClient&&) noexcept = default;
+WorkerClient& WorkerClient::operator=(WorkerClient&&) noexcept = default;
+
+Result<WorkerClient> WorkerClient::for_device(const DeviceDescription& device,
+                                              const DevicePlaces& places, WorkerLimits limits) {
+  EDGESAGE_RETURN_IF_ERROR(check_device(device, places));
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> command, worker_command(device, places));
+  return WorkerClient(std::move(command), limits);
+}
+
+Result<WorkerHello> WorkerClient::hello() { return impl_->hello(); }
+Result<Json> WorkerClient::request(std::string_view kind, Json body, milliseconds deadline) {
+  return impl_->request(kind, std::move(body), deadline);
+}
+void WorkerClient::stop() { impl_->stop(); }
+bool WorkerClient::running() const { return impl_->running(); }
+int WorkerClient::restarts() const { return impl_->restarts(); }
+int WorkerClient::pid() const { return impl_->pid(); }
+
+}  // namespace edgesage
