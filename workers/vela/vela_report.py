@@ -94,13 +94,15 @@ def _operators(compiled, report, model_bytes, output):
     rows = _table(compiled, "perf")
     owners = _owners(rows, _table(compiled, "source"), _table(compiled, "perf_debug_conn"), count)
     operators = [
-        {"index": index, "cycles": 0, "macs": 0, "placement": "", "placement_reason": ""} for index in range(count)
+        {"index": index, "cycles": 0, "macs": 0, "working_bytes": 0, "placement": "", "placement_reason": ""}
+        for index in range(count)
     ]
     on_cpu = 0
     for row, owner in zip(rows, owners):
         operator = operators[owner]
         operator["cycles"] += int(row["op_cycles"])
         operator["macs"] += int(row["mac_count"])
+        operator["working_bytes"] = max(operator["working_bytes"], int(row["staging_usage"]))
         passthrough = row["operator"] == "Passthrough"
         on_cpu += passthrough
         if operator["placement"] != "npu":
