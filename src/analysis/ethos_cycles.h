@@ -1,0 +1,25 @@
+// Closed-form cycles of Ethos-U rows: a prior that learning corrects, not the compiler's model.
+#pragma once
+
+#include <vector>
+
+#include "src/graph/graph.h"
+#include "src/lower/rows.h"
+
+namespace edgesage {
+
+// Cycles at the core's clock that each part of the machine is busy with a row; they overlap, so a
+// row takes the largest of them.
+struct RowCycles {
+  double npu = 0;    // multiply-accumulate array and output stage
+  double sram = 0;   // on-chip accesses
+  double dram = 0;   // off-chip accesses of feature maps and weights (U65, U85)
+  double flash = 0;  // weights from flash (U55)
+};
+
+// One a row, for the compiler's usual system of each device: U55 High_End_Embedded with Shared_Sram
+// (500 MHz, flash of one byte a cycle), U65 High_End and U85 SYS_DRAM_Mid with
+// Dedicated_Sram_384KB. All zero for rows that do not run on the NPU and for other targets.
+[[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering);
+
+}  // namespace edgesage
