@@ -1,0 +1,66 @@
+#include "src/features/extract.h"
+
+#include <cmath>
+#include <limits>
+
+#include "src/features/feature_table.h"
+
+namespace edgesage {
+namespace {
+
+// Edges follow the rows' inputs; both directions are kept, sorted by node.
+void add_edges(const Lowering& lowering, GraphTensors& out) {
+  const auto nodes = static_cast<size_t>(out.nodes);
+  std::vector<std::vector<int32_t>> consumers(nodes);
+  out.producers.offset.assign(1, 0);
+  for (size_t i = 0; i < nodes; ++i) {
+    for (const int32_t producer : lowering.rows[i].inputs) {
+      out.producers.index.push_back(producer);
+      consumers[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
+    }
+    out.producers.offset.push_back(static_cast<int32_t>(out.producers.index.size()));
+  }
+  out.consumers.offset.assign(1, 0);
+  for (const std::vector<int32_t>& readers : consumers) {
+    out.consumers.index.insert(out.consumers.index.end(), readers.begin(), readers.end());
+    out.consumers.offset.push_back(static_cast<int32_t>(out.consumers.index.size()));
+  }
+}
+
+float log_or_minus_infinity(double value) {
+  return value > 0 ? static_cast<float>(std::log(value)) : -std::numeric_limits<float>::infinity();
+}
+
+}  // namespace
+
+GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
+                              std::span<const Quantity> quantities) {
+  const LoweringFacts facts = gather_facts(graph, lowering);
+  const auto table = node_features();
+  GraphTensors out;
+  out.nodes = static_cast<int32_t>(lowering.rows.size());
+  out.features = static_cast<int32_t>(table.size());
+  out.quantities = static_cast<int32_t>(quantities.size());
+  out.operators = static_cast<int32_t>(lowering.operators.size());
+  out.x.reserve(lowering.rows.size() * table.size());
+  for (size_t i = 0; i < lowering.rows.size(); ++i) {
+    const Row& row = lowering.rows[i];
+    out.kind.push_back(static_cast<int32_t>(row.kind));
+    out.op.push_back(row.op);
+    for (const NodeFeature& feature : table)
+      out.x.push_back(static_cast<float>(feature.value(row, facts.rows[i], facts)));
+  }
+  for (const GlobalFeature& feature : global_features())
+    out.globals.push_back(static_cast<float>(feature.value(lowering, facts)));
+
+  out.log_prior.resize(lowering.rows.size() * quantities.size());
+  for (size_t q = 0; q < quantities.size(); ++q) {
+    const std::vector<double> priors = row_priors(lowering, facts, quantities[q]);
+    for (size_t i = 0; i < priors.size(); ++i)
+      out.log_prior[i * quantities.size() + q] = log_or_minus_infinity(priors[i]);
+  }
+  add_edges(lowering, out);
+  return out;
+}
+
+}  // namespace edgesage

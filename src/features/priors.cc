@@ -1,0 +1,48 @@
+#include "src/features/priors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace edgesage {
+namespace {
+
+constexpr std::array<std::string_view, 2> kNames{"latency_ms", "sram_bytes"};
+
+// The default system configurations of Vela 5.2: U55 High_End_Embedded, U65 Client_Server,
+// U85 SYS_DRAM_Mid.
+double clock_hz(TargetKind kind) { return kind == TargetKind::kEthosU55 ? 500e6 : 1e9; }
+
+double latency_ms(const Row& row, const RowFacts& facts, const Target& target) {
+  if (row.placement == Placement::kFolded) return 0;
+  if (target.kind == TargetKind::kLitertXnnpack) return facts.cpu_ns * 1e-6;
+  // The compiler does not price what falls back to the CPU.
+  if (row.placement != Placement::kNpu) return 0;
+  const RowCycles& c = facts.cycles;
+  return std::max({c.npu, c.sram, c.dram, c.flash}) / clock_hz(target.kind) * 1e3;
+}
+
+}  // namespace
+
+std::string_view quantity_name(Quantity quantity) { return kNames[static_cast<size_t>(quantity)]; }
+
+Result<Quantity> quantity_from_name(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == name) return static_cast<Quantity>(i);
+  return make_error(ErrorCode::kInvalidArgument, std::string(name),
+                    fmt::format("not a quantity; one of {}", fmt::join(kNames, ", ")));
+}
+
+std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& facts,
+                               Quantity quantity) {
+  std::vector<double> priors(lowering.rows.size());
+  for (size_t i = 0; i < priors.size(); ++i) {
+    priors[i] = quantity == Quantity::kLatencyMs
+                    ? latency_ms(lowering.rows[i], facts.rows[i], lowering.target)
+                    : facts.rows[i].live_bytes;
+  }
+  return priors;
+}
+
+}  // namespace edgesage

@@ -1,0 +1,28 @@
+// Closed-form estimates that the network corrects, per row and quantity.
+//
+// What can be written down exactly is not learnt: the prior of a latency is the row's estimated
+// time, the prior of a memory quantity is what is alive at the row. A row that the device does not
+// price has the prior 0 (log -infinity) and adds nothing.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "edgesage/result.h"
+#include "src/features/row_facts.h"
+
+namespace edgesage {
+
+enum class Quantity : uint8_t {
+  kLatencyMs,   // sum over rows
+  kSramBytes,   // maximum over rows: live activations and buffered weights
+};
+
+[[nodiscard]] std::string_view quantity_name(Quantity quantity);  // "latency_ms", "sram_bytes"
+[[nodiscard]] Result<Quantity> quantity_from_name(std::string_view name);
+
+// One a row, in the unit of the quantity.
+[[nodiscard]] std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& facts,
+                                             Quantity quantity);
+
+}  // namespace edgesage

@@ -1,0 +1,44 @@
+// Everything that is known about the rows of one lowering before a feature is computed from it:
+// gathered once, read by the feature tables and the priors.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/analysis/ethos_cycles.h"
+#include "src/analysis/row_costs.h"
+#include "src/analysis/weight_stats.h"
+#include "src/graph/graph.h"
+#include "src/lower/rows.h"
+
+namespace edgesage {
+
+struct RowFacts {
+  RowCost cost;
+  WeightStats weights;             // of the row's constant weights; zeros if it has none
+  double encoded_weights_bytes = 0;  // estimate of what an NPU compiler stores
+  RowCycles cycles;                // closed-form terms; zeros for CPU targets
+  double cpu_ns = 0;               // closed-form; 0 for NPU targets
+  // Activations alive while the row runs, as stored on the target (Ethos-U: channels rounded up
+  // to bricks of 16).
+  double live_bytes = 0;
+  double ifm_stored_bytes = 0;
+  double ofm_stored_bytes = 0;
+  int32_t producers = 0;
+  int32_t consumers = 0;
+  bool starts_partition = false;  // the row before it (in order) runs somewhere else
+};
+
+struct LoweringFacts {
+  std::vector<RowFacts> rows;
+  double peak_live_bytes = 0;
+  int64_t peak_activation_bytes = 0;  // by plain tensor sizes
+};
+
+// Cost: linear in rows and tensors, plus a bounded sample of each weight tensor.
+[[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering);
+
+// Bytes of an activation tensor as the target stores it.
+[[nodiscard]] double stored_bytes(const Tensor& tensor, const Target& target);
+
+}  // namespace edgesage
