@@ -1,10 +1,5 @@
 // Predict what a network costs on a device, before anything is deployed.
-//
-//   Result<Predictor> predictor = Predictor::load_for_device("ethos-u55-256");
-//   Result<Prediction> answer = predictor->predict_file("model.tflite");
-//
-// A Predictor is immutable and may be shared between threads. Units are in the names; a quantity
-// that is not known is empty, and `missing` says why.
+// Plain data. Units are in the names; a quantity that is not known is empty, and `missing` says why.
 #pragma once
 
 #include <cstdint>
