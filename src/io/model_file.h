@@ -1,5 +1,5 @@
-// Opens a model file of any format that edgesage knows. What a file is follows from its bytes, never
-// from its name.
+// Opens a model file of any format that edgesage knows. What a file is follows from its bytes,
+// never from its name.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,8 @@ namespace edgesage {
 // (`Graph::own_buffers` copies them out).
 //
 // Errors: kBadModel. A file that is no model is named for what it is (a Git LFS pointer, ONNX, an
-// archive, a web page, empty, ...) together with the remedy; a damaged one by the place of the damage.
+// archive, a web page, empty, ...) together with the remedy; a damaged one by the place of the
+// damage.
 [[nodiscard]] Result<Graph> read_model(const std::filesystem::path& path);
 
 }  // namespace edgesage

@@ -1,0 +1,206 @@
+#include "src/io/file_kind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace edgesage {
+namespace {
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+struct Magic {
+  size_t at;
+  std::string_view bytes;
+  std::string_view sentence;
+};
+
+using namespace std::string_view_literals;
+
+constexpr Magic kMagics[] = {
+    {0, "version https://git-lfs"sv,
+     "is a Git LFS pointer, not the model; run `git lfs pull` in its repository"},
+    {0, "PK\x03\x04"sv,
+     "is a zip archive (a Keras, PyTorch or task bundle, perhaps); unpack it and give the .tflite "
+     "in it"},
+    {0, "\x1f\x8b"sv, "is gzip-compressed; run `gunzip` on it first"},
+    {0, "\x28\xb5\x2f\xfd"sv, "is zstd-compressed; run `unzstd` on it first"},
+    {0,
+     "\xfd"
+     "7zXZ"sv,
+     "is xz-compressed; run `unxz` on it first"},
+    {0, "BZh"sv, "is bzip2-compressed; run `bunzip2` on it first"},
+    {0, "7z\xbc\xaf\x27\x1c"sv, "is a 7z archive; unpack it and give the .tflite in it"},
+    {257, "ustar"sv, "is a tar archive; unpack it and give the .tflite in it"},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     "is an ELF program or library, not a model"},
+    {0, "MZ"sv, "is a Windows program or library, not a model"},
+    {0, "\x89HDF\r\n\x1a\n"sv,
+     "is an HDF5 file (a Keras .h5 model, perhaps); convert it with the TensorFlow Lite converter"},
+    {0, "7767517\n"sv, "is an ncnn .param file; ncnn is not read by this version"},
+    {0, "GGUF"sv, "is a GGUF file; only .tflite models are read by this version"},
+    {0, "\x89PNG"sv, "is a PNG image, not a model"},
+    {0, "\xff\xd8\xff"sv, "is a JPEG image, not a model"},
+    {0, "%PDF"sv, "is a PDF document, not a model"},
+    {4, "TFL2"sv,
+     "is a TensorFlow Lite model of schema version 2; version 3 is needed: convert again"},
+    {4, "TFL1"sv,
+     "is a TensorFlow Lite model of schema version 1; version 3 is needed: convert again"},
+    {8, "TFL3"sv, "is a TensorFlow Lite model behind a size prefix; remove its first 4 bytes"},
+};
+
+bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
+  return text.size() >= lower.size() &&
+         std::equal(lower.begin(), lower.end(), text.begin(), [](char expected, char given) {
+           return expected == std::tolower(static_cast<unsigned char>(given));
+         });
+}
+
+std::optional<std::string> describe_text(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return "holds only blanks; it is no model";
+  const std::string_view body = text.substr(begin);
+  for (const std::string_view tag : {"<!doctype html"sv, "<html"sv, "<head"sv})
+    if (starts_with_ignoring_case(body, tag))
+      return "is an HTML page, not a model; the download went wrong (a login page, perhaps)";
+  if (body.starts_with("<?xml") || body.starts_with("<net"))
+    return "is XML (an OpenVINO .xml, perhaps); only .tflite models are read by this version";
+  if (body.starts_with("{") || body.starts_with("["))
+    return "is JSON, not a model; the download may have answered with an error";
+  const std::string_view head = body.substr(0, 256);
+  const bool plain = std::all_of(head.begin(), head.end(), [](char c) {
+    return std::isprint(static_cast<unsigned char>(c)) != 0 ||
+           std::isspace(static_cast<unsigned char>(c)) != 0;
+  });
+  if (plain && head.size() >= 8) return "is a text file, not a model";
+  return std::nullopt;
+}
+
+// Protocol buffers, as far as telling whose message it is.
+class ProtoFields {
+ public:
+  explicit ProtoFields(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  struct Field {
+    uint64_t number = 0;
+    int wire_type = 0;
+    uint64_t value = 0;  // of a varint, or the length
+  };
+  // nullopt at the end or at what is no field; `good` tells which.
+  std::optional<Field> next() {
+    if (!good_ || at_ == bytes_.size()) return std::nullopt;
+    Field field;
+    const std::optional<uint64_t> tag = varint();
+    if (!tag) return fail();
+    field.number = *tag >> 3;
+    field.wire_type = static_cast<int>(*tag & 7);
+    if (field.number == 0) return fail();
+    if (field.wire_type == 0 || field.wire_type == 2) {
+      const std::optional<uint64_t> value = varint();
+      if (!value) return fail();
+      field.value = *value;
+    }
+    const uint64_t skipped = field.wire_type == 2   ? field.value
+                             : field.wire_type == 5 ? 4
+                             : field.wire_type == 1 ? 8
+                                                    : 0;
+    if (field.wire_type > 5 || field.wire_type == 3 || field.wire_type == 4) return fail();
+    if (skipped > bytes_.size() - at_) return fail();
+    at_ += skipped;
+    return field;
+  }
+  [[nodiscard]] bool good() const { return good_; }
+
+ private:
+  std::optional<Field> fail() {
+    good_ = false;
+    return std::nullopt;
+  }
+  std::optional<uint64_t> varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && at_ < bytes_.size(); shift += 7) {
+      const auto byte = static_cast<uint64_t>(bytes_[at_++]);
+      value |= (byte & 0x7f) << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    return std::nullopt;
+  }
+
+  std::span<const std::byte> bytes_;
+  size_t at_ = 0;
+  bool good_ = true;
+};
+
+// SavedModel: a version and graphs; GraphDef: nodes. Both begin with field 1.
+bool looks_like_tensorflow(std::span<const std::byte> bytes) {
+  ProtoFields fields(bytes);
+  size_t count = 0;
+  while (const auto field = fields.next()) {
+    if (field->number > 5) return false;
+    ++count;
+  }
+  return fields.good() && count > 0;
+}
+
+std::string first_bytes(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes.first(std::min<size_t>(bytes.size(), 8)))
+    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", static_cast<unsigned>(byte));
+  return text;
+}
+
+}  // namespace
+
+bool looks_like_tflite(std::span<const std::byte> bytes) {
+  return bytes.size() >= 8 && text_of(bytes.subspan(4, 4)) == "TFL3";
+}
+
+bool looks_like_onnx(std::span<const std::byte> bytes) {
+  ProtoFields fields(bytes);
+  bool has_graph = false;
+  while (const auto field = fields.next()) {
+    // ModelProto: 1 ir_version, 2 to 4 and 6 text, 5 model_version, 7 graph, 8 opsets, 14 metadata,
+    // 20 training, 25 functions, 26 configuration.
+    const bool varint = field->number == 1 || field->number == 5;
+    const bool known = field->number <= 8 || field->number == 14 || field->number == 20 ||
+                       field->number == 25 || field->number == 26;
+    if (!known || field->wire_type != (varint ? 0 : 2)) return false;
+    has_graph = has_graph || field->number == 7;
+  }
+  return fields.good() && has_graph;
+}
+
+std::string describe_foreign_file(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return "is empty; the download or the copy went wrong";
+  const std::string_view text = text_of(bytes);
+  for (const Magic& magic : kMagics)
+    if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes))
+      return std::string(magic.sentence);
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
+    return fmt::format("holds nothing but {} zero bytes; the download or the copy went wrong",
+                       bytes.size());
+  if (looks_like_onnx(bytes))
+    return "is an ONNX model; ONNX is not read by this version: convert it to .tflite";
+  if (const std::optional<std::string> sentence = describe_text(text)) return *sentence;
+  if (bytes.size() < 8)
+    return fmt::format("ends after {} bytes ({}); a model has at least a header of 8", bytes.size(),
+                       first_bytes(bytes));
+  if (looks_like_tensorflow(bytes))
+    return "is a TensorFlow SavedModel or GraphDef (.pb); convert it with the TensorFlow Lite "
+           "converter";
+  return fmt::format(
+      "is no model format that is known (first bytes: {}); a .tflite has TFL3 at "
+      "byte 4",
+      first_bytes(bytes));
+}
+
+}  // namespace edgesage
