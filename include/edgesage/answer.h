@@ -14,6 +14,7 @@ namespace edgesage {
 template <class T>
 struct Answer {
   std::string subject;  // as the caller named it
+  std::string device;   // empty where the question names none
   Result<T> result;
 };
 

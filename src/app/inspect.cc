@@ -124,7 +124,7 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
 Answers<Inspection> inspect(const InspectOptions& options) {
   Answers<Inspection> answers;
   for (const std::string& model : options.models)
-    answers.push_back({model, inspect_model(model, options.target, options.strict)});
+    answers.push_back({model, "", inspect_model(model, options.target, options.strict)});
   return answers;
 }
 

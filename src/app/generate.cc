@@ -1,0 +1,91 @@
+#include "src/app/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/analysis/row_costs.h"
+#include "src/base/file.h"
+#include "src/base/parallel.h"
+#include "src/base/text.h"
+#include "src/graph/graph_hash.h"
+#include "src/io/tflite_writer.h"
+#include "src/spaces/space.h"
+
+namespace edgesage::app {
+namespace {
+
+Result<NetworkName> first_network(const GenerateRequest& request) {
+  std::vector<std::string> names;
+  for (const SpaceInfo& space : all_spaces()) {
+    if (space.name == request.space) return NetworkName{request.space, space.version, request.seed};
+    names.emplace_back(space.name);
+  }
+  const std::string_view close = closest(request.space, names);
+  return make_error(ErrorCode::kInvalidArgument, request.space,
+                    close.empty() ? fmt::format("no such space; there are {}", join(names, ", "))
+                                  : fmt::format("no such space, did you mean {}?", close));
+}
+
+Result<GeneratedNetwork> write_network(const NetworkName& name,
+                                       const std::filesystem::path& directory) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, build_network(name));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, write_tflite(graph));
+  GeneratedNetwork out;
+  const auto path = directory / fmt::format("{}-{}-{}.tflite", name.space, name.version, name.seed);
+  EDGESAGE_RETURN_IF_ERROR(write_file(path, bytes));
+  const GraphTotals totals = graph_totals(graph);
+  out.file = path.string();
+  out.name = name.to_string();
+  out.graph_hash = graph_hash(graph);
+  out.file_bytes = static_cast<int64_t>(bytes.size());
+  out.macs = totals.macs;
+  out.weights_bytes = totals.weights_bytes;
+  out.operators = static_cast<int64_t>(graph.main().operators.size());
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<GeneratedNetwork>> generate(const Context& context,
+                                               const GenerateRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName first, first_network(request));
+  std::error_code error;
+  std::filesystem::create_directories(request.directory, error);
+  if (error)
+    return make_error(ErrorCode::kInvalidArgument, request.directory,
+                      fmt::format("cannot make the directory: {}", error.message()));
+  const int threads = request.threads > 0 ? request.threads : hardware_threads();
+  std::vector<GeneratedNetwork> networks;
+  // In batches, so that progress is shown and an interruption loses little.
+  const int64_t batch = int64_t{4} * threads;
+  for (int64_t begin = 0; begin < request.count && !context.stop_wanted(); begin += batch) {
+    context.report(begin, request.count, request.space);
+    const int64_t size = std::min(batch, request.count - begin);
+    std::vector<Result<GeneratedNetwork>> written(static_cast<size_t>(size));
+    parallel_for(size, threads, [&](int64_t i) {
+      NetworkName name = first;
+      name.seed += static_cast<uint64_t>(begin + i);
+      written[static_cast<size_t>(i)] = write_network(name, request.directory);
+    });
+    for (auto& network : written) {
+      if (!network) {
+        Error failed = network.error();
+        if (failed.code == ErrorCode::kInternal) failed.code = ErrorCode::kInvalidArgument;
+        return tl::unexpected(std::move(failed));
+      }
+      networks.push_back(std::move(*network));
+    }
+  }
+  return networks;
+}
+
+std::vector<SearchSpace> search_spaces() {
+  std::vector<SearchSpace> out;
+  for (const SpaceInfo& space : all_spaces())
+    out.push_back({std::string(space.name), space.version, std::string(space.description)});
+  return out;
+}
+
+}  // namespace edgesage::app

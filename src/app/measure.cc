@@ -1,0 +1,175 @@
+#include "src/app/measure.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "src/analysis/row_costs.h"
+#include "src/app/temporary_file.h"
+#include "src/base/file.h"
+#include "src/devices/measure.h"
+#include "src/devices/statistics.h"
+#include "src/graph/graph_hash.h"
+#include "src/graph/op_registry.h"
+#include "src/io/model_file.h"
+#include "src/store/store.h"
+
+namespace edgesage::app {
+namespace {
+
+Result<Json> worker_options(const MeasureRequest& request) {
+  Json options = Json::object();
+  for (const auto& [name, text] : request.options) {
+    auto value = parse_json(text, name, ErrorCode::kInvalidArgument);
+    options[name] = value ? *value : Json(text);
+  }
+  return options;
+}
+
+std::optional<TimingSeries> summarize_series(const Measurement& measurement) {
+  if (measurement.samples_ms.empty()) return std::nullopt;
+  const SeriesSummary summary = summarize(measurement.samples_ms);
+  TimingSeries series;
+  series.min_ms = summary.min;
+  series.p10_ms = summary.p10;
+  series.p50_ms = summary.p50;
+  series.p90_ms = summary.p90;
+  series.runs = summary.count;
+  series.spread = summary.p50 > 0 ? (summary.p90 - summary.p10) / summary.p50 : 0;
+  series.stationary = measurement.stationary;
+  series.reason = summary.reason;
+  return series;
+}
+
+MeasuredModel to_public(const std::string& model, const Graph& graph, const Measurement& from) {
+  MeasuredModel out;
+  out.model = model;
+  out.device = from.device;
+  out.runtime = from.runtime;
+  out.runtime_version = from.runtime_version;
+  out.host_fingerprint = from.host_fingerprint;
+  out.statistic = from.statistic;
+  out.quantities = from.quantities;
+  out.missing = from.missing;
+  out.series = summarize_series(from);
+  out.samples_ms = from.samples_ms;
+  out.cpu_operators = from.cpu_operators;
+  out.operator_unit = from.operator_unit;
+  const auto& operators = graph.main().operators;
+  for (const OperatorMeasurement& op : from.operators) {
+    const auto index = static_cast<size_t>(op.index);
+    const bool known = op.index >= 0 && index < operators.size();
+    out.operators.push_back({op.index, known ? std::string(op_name(operators[index].kind)) : "",
+                             op.cycles, op.macs, op.placement, op.placement_reason});
+  }
+  out.protocol = from.protocol;
+  out.environment = from.environment;
+  return out;
+}
+
+// What the measurement's network is called in a store, and its bytes, so that it can be trained on.
+Result<int64_t> store_network(Store& store, const std::string& model, const Graph& graph,
+                              const std::filesystem::path& file) {
+  EDGESAGE_ASSIGN_OR_RETURN(const auto mapped, MappedFile::open(file, ErrorCode::kBadModel));
+  NetworkRecord network;
+  network.name = model == "-" ? "stdin" : std::filesystem::path(model).filename().string();
+  network.graph_hash = graph_hash(graph);
+  network.weights_hash = weights_hash(graph);
+  network.file_name = network.name;
+  network.file_bytes = static_cast<int64_t>(mapped->bytes().size());
+  network.macs = graph_totals(graph).macs;
+  EDGESAGE_ASSIGN_OR_RETURN(const int64_t id, store.add_network(network));
+  EDGESAGE_RETURN_IF_ERROR(store.add_file(id, mapped->bytes()));
+  return id;
+}
+
+class Campaign {
+ public:
+  Campaign(const Context& context, const MeasureRequest& request, DeviceDescription device,
+           WorkerClient worker, MeasureOptions options, std::optional<Store> store)
+      : context_(context),
+        request_(request),
+        device_(std::move(device)),
+        worker_(std::move(worker)),
+        options_(std::move(options)),
+        store_(std::move(store)) {}
+
+  Result<Answers<MeasuredModel>> run() {
+    Answers<MeasuredModel> answers;
+    const auto total = static_cast<int64_t>(request_.models.size()) * request_.repeats;
+    for (const std::string& model : request_.models) {
+      EDGESAGE_RETURN_IF_ERROR(run_model(model, total, answers));
+      if (context_.stop_wanted()) break;
+    }
+    context_.report(static_cast<int64_t>(answers.size()), total, "");
+    return answers;
+  }
+
+ private:
+  // An error ends the campaign; what concerns this model alone becomes its answer.
+  Status run_model(const std::string& model, int64_t total, Answers<MeasuredModel>& answers) {
+    std::optional<TemporaryFile> copy;
+    std::filesystem::path file = model;
+    if (model == "-") {
+      EDGESAGE_ASSIGN_OR_RETURN(copy, TemporaryFile::of_standard_input(".tflite"));
+      file = copy->path();
+    }
+    const Result<Graph> graph = read_model(file);
+    if (!graph) {
+      Error error = graph.error();
+      answers.push_back({model, device_.name, tl::unexpected(std::move(error))});
+      return {};
+    }
+    std::optional<int64_t> network;
+    if (store_) {
+      EDGESAGE_ASSIGN_OR_RETURN(network, store_network(*store_, model, *graph, file));
+    }
+    for (int32_t repeat = 0; repeat < request_.repeats && !context_.stop_wanted(); ++repeat) {
+      context_.report(static_cast<int64_t>(answers.size()), total, model);
+      EDGESAGE_ASSIGN_OR_RETURN(const Measurement measurement,
+                                measure(worker_, device_, file, options_));
+      std::optional<int64_t> id;
+      if (store_) {
+        EDGESAGE_ASSIGN_OR_RETURN(id, store_->add_measurement(*network, measurement));
+      }
+      if (!measurement.error.empty()) {
+        answers.push_back(
+            {model, device_.name, make_error(ErrorCode::kDeviceFailed, model, measurement.error)});
+        return {};
+      }
+      answers.push_back({model, device_.name, to_public(model, *graph, measurement)});
+      answers.back().result->stored_as = id;
+    }
+    return {};
+  }
+
+  const Context& context_;
+  const MeasureRequest& request_;
+  DeviceDescription device_;
+  WorkerClient worker_;
+  MeasureOptions options_;
+  std::optional<Store> store_;
+};
+
+}  // namespace
+
+Result<Answers<MeasuredModel>> measure_models(const Context& context,
+                                              const MeasureRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
+  EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device, catalog.find(request.device));
+  MeasureOptions options;
+  options.deadline = request.deadline;
+  EDGESAGE_ASSIGN_OR_RETURN(options.options, worker_options(request));
+  EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker, WorkerClient::for_device(device, context.places));
+  std::optional<Store> store;
+  if (!request.store.empty()) {
+    EDGESAGE_ASSIGN_OR_RETURN(store, Store::open(request.store, StoreMode::kWrite));
+  }
+  return Campaign(context, request, std::move(device), std::move(worker), std::move(options),
+                  std::move(store))
+      .run();
+}
+
+}  // namespace edgesage::app

@@ -1,0 +1,32 @@
+// `edgesage measure`: runs models on a device, and stores what it says.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "edgesage/answer.h"
+#include "edgesage/measure.h"
+#include "src/app/context.h"
+
+namespace edgesage::app {
+
+struct MeasureRequest {
+  std::vector<std::string> models;  // paths; "-" is standard input
+  std::string device;
+  // Options of the worker by name; values are JSON where they parse as such, otherwise text.
+  std::vector<std::pair<std::string, std::string>> options;
+  std::string store;  // empty: nothing is stored
+  std::chrono::milliseconds deadline{300'000};
+  int32_t repeats = 1;
+};
+
+// One answer a model and repeat, in order. A model that cannot be read is kBadModel, one that the
+// device cannot run kDeviceFailed (and stored as a failure with its reason); the others are still
+// measured. An error of the whole: the device does not work here, or the options are wrong.
+// Stopped early, the answers so far are returned.
+[[nodiscard]] Result<Answers<MeasuredModel>> measure_models(const Context& context,
+                                                            const MeasureRequest& request);
+
+}  // namespace edgesage::app

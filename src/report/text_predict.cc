@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include "src/base/text.h"
+#include "src/report/predict.h"
+#include "src/report/text_table.h"
+
+namespace edgesage::report {
+namespace {
+
+std::string milliseconds(const Interval& interval) {
+  return fmt::format("{} ms  ({} to {} with {:.0f} %)", decimal(interval.value),
+                     decimal(interval.lo), decimal(interval.hi), interval.level * 100);
+}
+
+std::string memory(const Interval& interval) {
+  const auto bytes = [](double value) { return human_bytes(static_cast<int64_t>(value)); };
+  return fmt::format("{}  ({} to {} with {:.0f} %)", bytes(interval.value), bytes(interval.lo),
+                     bytes(interval.hi), interval.level * 100);
+}
+
+std::string share(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
+}
+
+std::string operators_text(const Prediction& prediction) {
+  TextTable table({">#", "operator", ">ms", ">share", ">MACs", "runs on", ""});
+  const double total = prediction.latency_ms ? prediction.latency_ms->value : 0;
+  for (const OperatorPrediction& op : prediction.operators) {
+    std::string note = op.placement_reason;
+    if (!op.known) note += note.empty() ? "not seen in training" : "; not seen in training";
+    table.add({std::to_string(op.index), op.kind,
+               op.latency_ms ? fmt::format("{:.4f}", *op.latency_ms) : "-",
+               op.latency_ms ? share(*op.latency_ms, total) : "",
+               op.macs == 0 ? "" : grouped(op.macs), op.placement, note});
+  }
+  table.add({"", "overhead", fmt::format("{:.4f}", prediction.overhead_ms),
+             share(prediction.overhead_ms, total)});
+  if (prediction.latency_ms)
+    table.add({"", "total", fmt::format("{:.4f}", total), "", grouped(prediction.macs)});
+  return table.render("  ");
+}
+
+std::string prediction_text(const Prediction& prediction) {
+  std::string text = fmt::format("{} on {} ({} {}, {})\n", prediction.model, prediction.device,
+                                 prediction.runtime, prediction.runtime_version, prediction.dtype);
+  const auto line = [&](std::string_view label, std::string_view value) {
+    text += fmt::format("  {:<12} {}\n", label, value);
+  };
+  if (prediction.latency_ms)
+    line("latency", milliseconds(*prediction.latency_ms) + ", " + prediction.latency_statistic);
+  if (prediction.peak_ram_bytes) line("peak memory", memory(*prediction.peak_ram_bytes));
+  line("activations", human_bytes(prediction.activations_bytes));
+  line("weights", human_bytes(prediction.weights_bytes));
+  line("MACs", human_count(static_cast<double>(prediction.macs)));
+  for (const auto& [name, reason] : prediction.missing)
+    text += fmt::format("  {:<12} not known: {}\n", name, reason);
+  line("in range", prediction.in_range ? "yes" : "no");
+  for (const std::string& reason : prediction.reasons)
+    text += fmt::format("    {}\n", shown(reason, 200));
+  line("predictor", prediction.predictor_id);
+  for (const std::string& warning : prediction.warnings)
+    text += fmt::format("  warning: {}\n", shown(warning, 300));
+  return text + '\n' + operators_text(prediction);
+}
+
+std::string summary_table(const Answers<Prediction>& answers) {
+  TextTable table({"model", "device", ">latency ms", ">lo", ">hi", ">peak RAM", ">weights", ">MACs",
+                   "in range"});
+  for (const auto& answer : answers) {
+    if (!answer.result) {
+      table.add({answer.subject, answer.device, "", "", "", "", "", "",
+                 fmt::format("error {}", static_cast<int>(answer.result.error().code))});
+      continue;
+    }
+    const Prediction& prediction = *answer.result;
+    const auto& latency = prediction.latency_ms;
+    const auto& peak = prediction.peak_ram_bytes;
+    table.add({answer.subject, answer.device, latency ? decimal(latency->value) : "-",
+               latency ? decimal(latency->lo) : "", latency ? decimal(latency->hi) : "",
+               peak ? human_bytes(static_cast<int64_t>(peak->value)) : "-",
+               human_bytes(prediction.weights_bytes),
+               human_count(static_cast<double>(prediction.macs)),
+               prediction.in_range ? "yes" : "no: " + join(prediction.reasons, "; ")});
+  }
+  return table.render();
+}
+
+}  // namespace
+
+std::string predict_text(const Answers<Prediction>& answers) {
+  if (answers.size() != 1) return summary_table(answers);
+  const auto& answer = answers.front();
+  return answer.result ? prediction_text(*answer.result)
+                       : fmt::format("{}: {}\n", answer.subject, answer.result.error().message);
+}
+
+}  // namespace edgesage::report

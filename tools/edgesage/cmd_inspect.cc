@@ -1,0 +1,47 @@
+#include "src/app/inspect.h"
+#include "src/report/inspect.h"
+#include "tools/edgesage/commands.h"
+
+namespace edgesage::cli {
+
+Run declare_inspect(CLI::App& command, Session& session) {
+  struct Options {
+    app::InspectOptions request;
+    std::string device;
+    std::string format = "text";
+  };
+  auto options = std::make_shared<Options>();
+  command.add_option("MODEL", options->request.models, "Model files; - is standard input")
+      ->required();
+  command
+      .add_option("--device", options->device,
+                  "Also say where each operator runs on this device, and why")
+      ->type_name("DEVICE");
+  command.add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command.add_flag("--strict", options->request.strict,
+                   "Exit with 4 when something in a model is not known");
+  session.add_output(command);
+  session.add_devices(command);
+  command.footer(
+      "Examples:\n"
+      "  edgesage inspect model.tflite\n"
+      "  edgesage inspect model.tflite --device ethos-u55-256 --format json");
+  return [options, &session] {
+    if (!options->device.empty()) {
+      const Result<Target> target = app::target_of(session.context(), options->device);
+      if (!target) return session.fail(target.error());
+      options->request.target = target->name;
+    }
+    const Answers<Inspection> answers = app::inspect(options->request);
+    for (const auto& answer : answers)
+      if (!answer.result) session.fail(answer.result.error());
+    return session.write(
+        options->format == "json" ? report::inspect_json(answers) : report::inspect_text(answers),
+        exit_code(answers));
+  };
+}
+
+}  // namespace edgesage::cli
