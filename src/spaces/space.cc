@@ -1,0 +1,114 @@
+#include "src/spaces/space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/graph/validate.h"
+#include "src/spaces/keyword_sound.h"
+#include "src/spaces/mobile_classifier.h"
+#include "src/spaces/trained_weights.h"
+
+namespace edgesage {
+namespace {
+
+using BuildFunction = Result<Graph> (*)(uint64_t seed);
+
+struct Space {
+  SpaceInfo info;
+  BuildFunction build = nullptr;
+};
+
+std::vector<const Parameter*> with_weights(std::span<const Parameter* const> structure) {
+  std::vector<const Parameter*> all(structure.begin(), structure.end());
+  const auto weights = TrainedWeights::parameters();
+  all.insert(all.end(), weights.begin(), weights.end());
+  return all;
+}
+
+const std::vector<Space>& spaces() {
+  static const std::vector<Space> kSpaces{
+      {{.name = "mobile-classifier",
+        .version = 1,
+        .description = "image classifiers: separable convolutions, inverted bottlenecks, small "
+                       "ResNets and plain convolutions, 0.2 M to 400 M MACs",
+        .parameters = with_weights(mobile_classifier_parameters())},
+       build_mobile_classifier},
+      {{.name = "keyword-sound",
+        .version = 1,
+        .description = "keyword spotting and sound: DS-CNNs, 1-D convolution stacks, dense "
+                       "autoencoders, 5 k to 50 M MACs",
+        .parameters = with_weights(keyword_sound_parameters())},
+       build_keyword_sound},
+  };
+  return kSpaces;
+}
+
+tl::unexpected<Error> bad_name(std::string_view text, std::string message) {
+  return make_error(ErrorCode::kInvalidArgument, std::string(text), std::move(message));
+}
+
+Result<const Space*> find_space(std::string_view name, int version, std::string_view where) {
+  std::vector<std::string> names;
+  for (const Space& space : spaces()) {
+    names.emplace_back(space.info.name);
+    if (space.info.name != name) continue;
+    if (space.info.version == version) return &space;
+    return bad_name(where, fmt::format("no version {} of space {}; this build knows version {}",
+                                       version, name, space.info.version));
+  }
+  const std::string_view near = closest(name, names);
+  return bad_name(where, fmt::format("unknown space \"{}\"{}; known are {}", name,
+                                     near.empty() ? "" : fmt::format(", did you mean {}?", near),
+                                     join(names, ", ")));
+}
+
+template <class T>
+bool parse_number(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::span<const SpaceInfo> all_spaces() {
+  static const std::vector<SpaceInfo> kInfos = [] {
+    std::vector<SpaceInfo> infos;
+    for (const Space& space : spaces()) infos.push_back(space.info);
+    return infos;
+  }();
+  return kInfos;
+}
+
+std::string NetworkName::to_string() const { return fmt::format("{}/{}/{}", space, version, seed); }
+
+Result<NetworkName> NetworkName::parse(std::string_view text) {
+  const std::vector<std::string> parts = split(text, '/');
+  if (parts.size() != 3)
+    return bad_name(text, "a network is named space/version/seed, as in mobile-classifier/1/4711");
+  NetworkName name{.space = parts[0]};
+  if (!parse_number(parts[1], name.version))
+    return bad_name(text, fmt::format("the version \"{}\" is not a number", parts[1]));
+  if (!parse_number(parts[2], name.seed))
+    return bad_name(text,
+                    fmt::format("the seed \"{}\" is not a number from 0 to 2^64-1", parts[2]));
+  EDGESAGE_RETURN_IF_ERROR(find_space(name.space, name.version, text));
+  return name;
+}
+
+Result<Graph> build_network(const NetworkName& name) {
+  const std::string text = name.to_string();
+  EDGESAGE_ASSIGN_OR_RETURN(const Space* space, find_space(name.space, name.version, text));
+  Result<Graph> graph = space->build(name.seed);
+  Status valid = graph ? validate(*graph) : Status(tl::unexpected<Error>(graph.error()));
+  if (!valid)
+    return make_error(ErrorCode::kInternal, text,
+                      "the space made an invalid network: " + valid.error().to_string());
+  graph->description = text;
+  return graph;
+}
+
+}  // namespace edgesage

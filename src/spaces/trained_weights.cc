@@ -1,0 +1,110 @@
+#include "src/spaces/trained_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "src/spaces/portable_math.h"
+
+namespace edgesage {
+namespace {
+
+constexpr Parameter kPruned = chance("pruned", "networks with unstructured zeros", 0.22);
+constexpr Parameter kSparsity = uniform("sparsity", "share of zeros of a pruned network", 0.2, 0.9);
+constexpr Parameter kClustered = chance("clustered", "networks with few distinct weights", 0.12);
+constexpr Parameter kClusters =
+    one_of("clusters", "distinct values of a clustered network's filter", {{16}, {32}});
+constexpr Parameter kOddLayer =
+    chance("odd layer", "filters pruned on their own in a network that is not", 0.04);
+constexpr Parameter kTail = log_uniform(
+    "tail", "degrees of freedom of Student's t for a network's weights; fewer is heavier", 3, 30);
+constexpr Parameter kShape = one_of(
+    "shape", "a filter's distribution: 0 Student's t, 1 normal, 2 Laplace, 3 uniform, 4 mixture",
+    {{0, 50}, {1, 15}, {2, 15}, {3, 4}, {4, 16}});
+constexpr Parameter kSpread =
+    uniform("spread", "how far the deviations of a filter's channels differ (ln)", 0.05, 0.6);
+
+constexpr std::array<const Parameter*, 8> kParameters{
+    &kPruned, &kSparsity, &kClustered, &kClusters, &kOddLayer, &kTail, &kShape, &kSpread};
+
+double variate(Rng& rng, int64_t shape, double freedom) {
+  switch (shape) {
+    case 1:
+      return portable_normal(rng);
+    case 2:
+      return portable_laplace(rng);
+    case 3:
+      return rng.uniform(-1, 1);
+    case 4: {
+      const double deviation = rng.chance(0.15) ? 3 : 0.6;
+      return deviation * portable_normal(rng);
+    }
+    default:
+      return portable_student_t(rng, freedom);
+  }
+}
+
+// Zeroes the smallest magnitudes.
+void prune(std::vector<float>& values, double sparsity) {
+  const auto zeros = static_cast<size_t>(sparsity * static_cast<double>(values.size()));
+  if (zeros == 0) return;
+  std::vector<float> magnitudes(values.size());
+  std::transform(values.begin(), values.end(), magnitudes.begin(),
+                 [](float value) { return std::abs(value); });
+  const auto middle = magnitudes.begin() + static_cast<std::ptrdiff_t>(zeros - 1);
+  std::nth_element(magnitudes.begin(), middle, magnitudes.end());
+  const float threshold = *middle;
+  for (float& value : values)
+    if (std::abs(value) <= threshold) value = 0;
+}
+
+}  // namespace
+
+TrainedWeights::TrainedWeights(uint64_t seed) : rng_(seed, "trained weights") {
+  const double sparsity = kSparsity.draw(rng_);
+  sparsity_ = kPruned.draw_chance(rng_) ? sparsity : 0;
+  const int64_t clusters = kClusters.draw_integer(rng_);
+  clusters_ = kClustered.draw_chance(rng_) ? clusters : 0;
+  tail_ = kTail.draw(rng_);
+}
+
+void TrainedWeights::fill(const FilterLayout& layout, std::span<int8_t> stored) {
+  Rng rng(rng_.next(), "filter");
+  const int64_t shape = kShape.draw_integer(rng);
+  const double freedom = std::max(2.2, tail_ * rng.uniform(0.7, 1.4));
+  const double spread = kSpread.draw(rng);
+  const bool odd = kOddLayer.draw_chance(rng);
+  double sparsity = odd ? kSparsity.draw(rng) : 0;
+  if (sparsity_ > 0) sparsity = std::min(0.95, sparsity_ * rng.uniform(0.8, 1.1));
+
+  const auto channels = static_cast<size_t>(layout.channels);
+  const auto taps = static_cast<size_t>(layout.taps);
+  const auto channel_of = [&](size_t i) { return layout.channel_last ? i % channels : i / taps; };
+  std::vector<double> deviation(channels);
+  for (double& value : deviation) value = portable_exp(spread * portable_normal(rng));
+  std::vector<float> values(stored.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(deviation[channel_of(i)] * variate(rng, shape, freedom));
+  prune(values, sparsity);
+
+  const bool per_channel = layout.kind != OpKind::kFullyConnected;
+  std::vector<float> largest(per_channel ? channels : 1, 1e-30F);
+  const auto scale_of = [&](size_t i) -> float& {
+    return largest[per_channel ? channel_of(i) : 0];
+  };
+  for (size_t i = 0; i < values.size(); ++i)
+    scale_of(i) = std::max(scale_of(i), std::abs(values[i]));
+  // A symmetric grid; an even number of values cannot hold zero in its middle, so one end is left
+  // out.
+  const double half = clusters_ > 0 ? static_cast<double>(clusters_ / 2) : 127;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double step = std::floor(static_cast<double>(values[i]) / scale_of(i) * half + 0.5);
+    const double kept = clusters_ > 0 ? std::max(step, 1 - half) : step;
+    stored[i] = static_cast<int8_t>(std::floor(kept * 127 / half + 0.5));
+  }
+}
+
+std::span<const Parameter* const> TrainedWeights::parameters() { return kParameters; }
+
+}  // namespace edgesage
