@@ -1,0 +1,31 @@
+// This machine: what identifies it for labels, and its state while measuring.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace worker {
+
+// 16 hexadecimal digits over the CPU's model, its flags, the number of its threads and its caches;
+// not the host's name, its clock or its memory.
+std::string host_fingerprint();
+
+// cpu_model, cpus, kernel, load_average, governor.
+std::map<std::string, std::string> host_environment();
+
+// "0-3,6": the CPUs that this process may run on.
+std::string affinity();
+
+// Restricts this thread, and those that it starts, to one CPU while it lives. Throws Refused.
+class Pinned {
+ public:
+  explicit Pinned(int cpu);  // negative: nothing happens
+  ~Pinned();
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  std::string before_;  // a cpu_set_t
+};
+
+}  // namespace worker
