@@ -1,0 +1,241 @@
+#include "src/predict/predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "src/analysis/liveness.h"
+#include "src/analysis/row_costs.h"
+#include "src/features/extract.h"
+#include "src/graph/op_registry.h"
+#include "src/predict/tensors_to_batch.h"
+
+namespace edgesage {
+namespace {
+
+// Outside the range of training the calibrated width no longer holds; errors there are commonly
+// several times larger (leave-one-space-out: about three).
+constexpr double kOutOfRangeWidening = 3.0;
+
+std::string dominant_weight_type(const Graph& graph) {
+  std::map<std::string_view, int64_t> bytes;
+  for (const Tensor& tensor : graph.main().tensors)
+    if (tensor.is_constant() && tensor.type != DataType::kInt32)
+      bytes[type_name(tensor.type)] += tensor.byte_size().value_or(0);
+  std::string_view best;
+  int64_t most = 0;
+  for (const auto& [name, count] : bytes) {
+    if (count <= most) continue;
+    most = count;
+    best = name;
+  }
+  if (best.empty() && !graph.main().inputs.empty())
+    best = type_name(graph.main().tensors[static_cast<size_t>(graph.main().inputs[0])].type);
+  return std::string(best);
+}
+
+int64_t batch_of(const Graph& graph) {
+  if (graph.main().inputs.empty()) return 1;
+  const Tensor& input = graph.main().tensors[static_cast<size_t>(graph.main().inputs[0])];
+  return input.shape.size() > 1 && input.shape[0] > 0 ? input.shape[0] : 1;
+}
+
+std::string operator_label(const Subgraph& subgraph, const Operator& op) {
+  if (!op.name.empty()) return op.name;
+  for (const int32_t output : op.outputs)
+    if (output >= 0) return subgraph.tensors[static_cast<size_t>(output)].name;
+  return {};
+}
+
+bool is_npu(const Target& target) { return target.kind != TargetKind::kLitertXnnpack; }
+
+// What the compiler leaves to the CPU is in none of its figures, so it is in none of ours.
+void add_fallbacks(const Lowering& lowering, Prediction& out) {
+  if (!is_npu(lowering.target)) return;
+  int64_t count = 0;
+  std::string first;
+  for (size_t i = 0; i < lowering.operators.size(); ++i) {
+    if (lowering.operators[i].placement != Placement::kCpu) continue;
+    if (count++ == 0)
+      first = fmt::format("operator {} ({})", i, lowering.operators[i].reason);
+  }
+  if (count == 0) return;
+  const std::string text = fmt::format(
+      "{} of {} operators fall back to the CPU, first {}: the figures cover the NPU alone", count,
+      lowering.operators.size(), first);
+  out.warnings.push_back(text);
+  out.in_range = false;
+  out.reasons.push_back(text);
+}
+
+Interval interval_of(double value, double half_width_log, double level) {
+  return {value, value * std::exp(-half_width_log), value * std::exp(half_width_log), level};
+}
+
+void add_operators(const Graph& graph, const Lowering& lowering, const RangeVerdict& verdict,
+                   const std::vector<double>* latencies, Prediction& out) {
+  const Subgraph& main = graph.main();
+  const std::vector<int64_t> macs = operator_macs(graph);
+  for (size_t i = 0; i < main.operators.size(); ++i) {
+    const OperatorPlacement& placed = lowering.operators[i];
+    OperatorPrediction op;
+    op.index = static_cast<int32_t>(i);
+    op.kind = op_name(main.operators[i].kind);
+    op.name = operator_label(main, main.operators[i]);
+    op.macs = macs[i];
+    op.placement = placement_name(placed.placement);
+    op.placement_reason = placed.reason;
+    op.known = !verdict.unknown_operator[i];
+    const bool priced = !is_npu(lowering.target) || placed.placement != Placement::kCpu;
+    if (latencies != nullptr && priced) op.latency_ms = (*latencies)[i];
+    out.operators.push_back(std::move(op));
+  }
+}
+
+}  // namespace
+
+Result<Predictor> Predictor::from(PredictorData data) {
+  Predictor predictor;
+  EDGESAGE_ASSIGN_OR_RETURN(predictor.target_, target_from_name(data.target));
+  for (const PredictedQuantity& quantity : data.quantities) {
+    EDGESAGE_ASSIGN_OR_RETURN(const Quantity known, quantity_from_name(quantity.name));
+    predictor.quantities_.push_back(known);
+  }
+  for (const std::vector<float>& parameters : data.members) {
+    auto model = nn::Model::create(model_config(data));
+    if (!model || !model->set_parameters(parameters))
+      return make_error(ErrorCode::kBadStore, data.device,
+                        "the parameters do not fit the network that the file describes");
+    predictor.members_.push_back(std::move(*model));
+  }
+  for (std::vector<float>& parameters : data.members) parameters = {};  // the models hold them
+  predictor.data_ = std::move(data);
+  return predictor;
+}
+
+Result<Predictor> Predictor::load(const std::filesystem::path& path) {
+  EDGESAGE_ASSIGN_OR_RETURN(PredictorData data, load_predictor(path));
+  auto predictor = from(std::move(data));
+  if (!predictor)
+    return make_error(ErrorCode::kBadStore, path.string(), predictor.error().to_string());
+  return predictor;
+}
+
+Estimate Predictor::estimate(const GraphTensors& tensors) const {
+  nn::Batch batch;
+  append_tensors(tensors, data_, batch);
+  const size_t quantities = quantities_.size();
+  const auto operators = static_cast<size_t>(tensors.operators);
+  const auto members = static_cast<double>(members_.size());
+  Estimate out;
+  out.value.assign(quantities, 0.0);
+  out.spread.assign(quantities, 0.0F);
+  out.overhead.assign(quantities, 0.0);
+  out.operators.assign(quantities, std::vector<double>(operators, 0.0));
+  std::vector<double> squares(quantities, 0.0);
+  nn::Workspace workspace;
+  for (const nn::Model& model : members_) {
+    const nn::Outputs& answer = model.predict(batch, workspace);
+    for (size_t q = 0; q < quantities; ++q) {
+      const double total = answer.totals[q];
+      const double log_total = std::log(std::max(total, 1e-30));
+      out.value[q] += log_total / members;
+      squares[q] += log_total * log_total / members;
+      if (total <= 0) continue;
+      // Shares are averaged, not costs, so that they sum to the geometric mean.
+      out.overhead[q] += answer.overhead[q] / total / members;
+      for (size_t i = 0; i < operators; ++i)
+        out.operators[q][i] += answer.op_costs[i * quantities + q] / total / members;
+    }
+  }
+  for (size_t q = 0; q < quantities; ++q) {
+    const double variance = std::max(0.0, squares[q] - out.value[q] * out.value[q]);
+    out.spread[q] = static_cast<float>(std::sqrt(variance));
+    out.value[q] = std::exp(out.value[q]);
+    out.overhead[q] *= out.value[q];
+    for (double& cost : out.operators[q]) cost *= out.value[q];
+  }
+  return out;
+}
+
+double Predictor::half_width(size_t quantity, double level, float spread, bool in_range) const {
+  const PredictedQuantity& q = data_.quantities[quantity];
+  double width = q.widths.empty() ? 0.0 : static_cast<double>(q.widths.back());
+  for (size_t i = 0; i < q.levels.size(); ++i) {
+    if (static_cast<double>(q.levels[i]) >= level - 1e-6) {
+      width = static_cast<double>(q.widths[i]);
+      break;
+    }
+  }
+  const double half = width * static_cast<double>(spread + q.base_spread);
+  return in_range ? half : half * kOutOfRangeWidening;
+}
+
+Prediction Predictor::predict(const Graph& graph, const std::string& model,
+                              const PredictOptions& options) const {
+  Prediction out;
+  out.model = model;
+  out.device = data_.device;
+  out.predictor_id = data_.id;
+  out.runtime = data_.runtime;
+  out.runtime_version = data_.runtime_version;
+  if (data_.threads > 0) out.threads = data_.threads;
+  out.latency_statistic = data_.statistic;
+  out.warnings = graph.warnings;
+  if (!data_.host_fingerprint.empty() && !options.host_fingerprint.empty() &&
+      data_.host_fingerprint != options.host_fingerprint)
+    out.warnings.push_back(fmt::format(
+        "learnt on another computer ({}): measure and train here for figures of this one",
+        data_.host_description.empty() ? data_.host_fingerprint : data_.host_description));
+  out.missing["energy_mj"] = "this predictor has not learnt energy";
+
+  if (graph.subgraphs.empty() || graph.main().operators.empty()) {
+    out.in_range = false;
+    out.reasons.push_back("the model has no operators");
+    out.missing["latency_ms"] = out.missing["peak_ram_bytes"] = "the model has no operators";
+    return out;
+  }
+  out.dtype = dominant_weight_type(graph);
+  out.batch = batch_of(graph);
+  const Lowering lowering = lower(graph, target_);
+  const GraphTensors tensors = extract_features(graph, lowering, quantities_);
+  const GraphTotals totals = graph_totals(graph);
+  out.macs = totals.macs;
+  out.weights_bytes = totals.weights_bytes;
+  out.activations_bytes = liveness(graph, lowering).peak_bytes;
+  out.warnings.insert(out.warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
+
+  const Estimate answer = estimate(tensors);
+  const RangeVerdict verdict = judge_range(data_.range, graph, lowering, tensors, answer.spread);
+  out.in_range = verdict.in_range;
+  out.reasons = verdict.reasons;
+  add_fallbacks(lowering, out);
+  const std::vector<double>* latencies = nullptr;
+  for (size_t q = 0; q < quantities_.size(); ++q) {
+    const double half = half_width(q, options.level, answer.spread[q], out.in_range);
+    const bool priced = std::any_of(answer.operators[q].begin(), answer.operators[q].end(),
+                                    [](double cost) { return cost > 0; });
+    const char* key = quantities_[q] == Quantity::kLatencyMs ? "latency_ms" : "peak_ram_bytes";
+    if (!priced) {
+      out.missing[key] = "nothing of it runs on the device";
+      continue;
+    }
+    const Interval interval = interval_of(answer.value[q], half, options.level);
+    if (quantities_[q] == Quantity::kLatencyMs) {
+      out.latency_ms = interval;
+      out.overhead_ms = answer.overhead[q];
+      latencies = &answer.operators[q];
+    } else {
+      out.peak_ram_bytes = interval;
+    }
+  }
+  if (!out.peak_ram_bytes && !out.missing.contains("peak_ram_bytes"))
+    out.missing["peak_ram_bytes"] = "this predictor has not learnt memory; activations_bytes is planned";
+  add_operators(graph, lowering, verdict, latencies, out);
+  return out;
+}
+
+}  // namespace edgesage

@@ -1,0 +1,58 @@
+// Whether a network is like those that a predictor was trained on, and if not, why not.
+//
+// Three tests: operators and types that never occurred (always named), row and graph features
+// outside the bounds of training (with a margin), and members of the ensemble that disagree more
+// than they do on networks of the training's kind.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/features/graph_tensors.h"
+#include "src/graph/graph.h"
+#include "src/lower/rows.h"
+
+namespace edgesage {
+
+// Plain data; part of the predictor file.
+struct TrainingRange {
+  // Bounds of the checked features, over the rows of one kind in training.
+  struct KindBounds {
+    std::string kind;  // row_kind_name
+    int64_t count = 0;
+    std::vector<float> low, high;  // one a checked node feature
+  };
+  std::vector<std::string> operators;  // "CONV_2D int8": kinds with the type of their first output
+  std::vector<KindBounds> kinds;
+  std::vector<float> global_low, global_high;
+  // Largest standard deviation of the members' log predictions that is still normal, a quantity.
+  std::vector<float> max_spread;
+};
+
+struct RangeVerdict {
+  bool in_range = true;
+  std::vector<std::string> reasons;
+  std::vector<bool> unknown_operator;  // by operator of the main subgraph
+};
+
+// "CONV_2D int8".
+[[nodiscard]] std::string operator_signature(const Subgraph& subgraph, const Operator& op);
+
+// Accumulates over the training networks.
+class RangeBuilder {
+ public:
+  void add(const Graph& graph, const GraphTensors& tensors);
+  [[nodiscard]] TrainingRange finish() &&;
+
+ private:
+  TrainingRange range_;
+};
+
+// `spread` is the members' standard deviation of the log prediction, a quantity; may be empty.
+[[nodiscard]] RangeVerdict judge_range(const TrainingRange& range, const Graph& graph,
+                                       const Lowering& lowering, const GraphTensors& tensors,
+                                       std::span<const float> spread);
+
+}  // namespace edgesage

@@ -1,0 +1,19 @@
+// GraphTensors to what a network reads: normalised features, priors at the device's speed.
+#pragma once
+
+#include <span>
+
+#include "src/features/graph_tensors.h"
+#include "src/nn/batch.h"
+#include "src/predict/normaliser.h"
+#include "src/predict/predictor_file.h"
+
+namespace edgesage {
+
+// The network of a predictor (seed and dropout are training's).
+[[nodiscard]] nn::ModelConfig model_config(const PredictorData& data);
+
+// Appends one graph. An empty batch takes the widths. Labels are the caller's to append.
+void append_tensors(const GraphTensors& tensors, const PredictorData& data, nn::Batch& batch);
+
+}  // namespace edgesage
