@@ -73,6 +73,7 @@ Status read_operators(const Json& json, std::vector<OperatorMeasurement>& operat
                    "a finite number that is not negative");
     measured.index = static_cast<int32_t>(index);
     measured.macs = json_int(entry, "macs", 0);
+    measured.working_bytes = json_number(entry, "working_bytes", 0);
     measured.placement = json_string(entry, "placement");
     measured.placement_reason = json_string(entry, "placement_reason");
     operators.push_back(std::move(measured));
@@ -103,6 +104,7 @@ Json measurement_to_json(const Measurement& measurement) {
     json["operators"].push_back({{"index", measured.index},
                                  {"cycles", measured.cycles},
                                  {"macs", measured.macs},
+                                 {"working_bytes", measured.working_bytes},
                                  {"placement", measured.placement},
                                  {"placement_reason", measured.placement_reason}});
   json["protocol"] = measurement.protocol;
