@@ -1,0 +1,146 @@
+// Speed of the network: products, one prediction, training.
+//
+//   nn_bench --benchmark_filter=Gemm        GFLOP/s of one core
+//   nn_bench --benchmark_filter=Predict     one graph of 100 nodes: time, nodes/s
+//   nn_bench --benchmark_filter=Train       graphs of 60 nodes; argument: hidden, threads; nodes/s
+#include <benchmark/benchmark.h>
+
+#include <numeric>
+
+#include "src/base/rng.h"
+#include "src/kernels/gemm.h"
+#include "src/kernels/target.h"
+#include "src/nn/model.h"
+#include "src/nn/trainer.h"
+
+namespace edgesage {
+namespace {
+
+kernels::AlignedFloats random_floats(int64_t count) {
+  Rng rng(1);
+  kernels::AlignedFloats values(static_cast<size_t>(count));
+  for (float& value : values) value = static_cast<float>(rng.normal());
+  return values;
+}
+
+void set_flops(benchmark::State& state, int64_t m, int64_t k, int64_t n) {
+  state.counters["FLOP/s"] = benchmark::Counter(
+      static_cast<double>(2 * m * k * n) * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
+  state.SetLabel(kernels::target_name());
+}
+
+void BM_Gemm(benchmark::State& state) {
+  const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
+  auto a = random_floats(m * k), b = random_floats(k * n), bias = random_floats(n), c = a;
+  kernels::PackedMatrix packed;
+  packed.pack({b.data(), k, n, n});
+  const kernels::Matrix out = kernels::scratch(c, m, n);
+  for (auto _ : state) {
+    kernels::gemm({a.data(), m, k, k}, packed, {.bias = bias.data(), .relu = true}, out);
+    benchmark::ClobberMemory();
+  }
+  set_flops(state, m, k, n);
+}
+BENCHMARK(BM_Gemm)->Args({100, 256, 128})->Args({480, 192, 64})->Args({480, 384, 128});
+
+// With packing the right-hand side, as training does.
+void BM_GemmOfWeightGradient(benchmark::State& state) {
+  const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
+  auto x = random_floats(m * k), dy = random_floats(m * n), dw = random_floats(k * n);
+  kernels::PackedMatrix packed;
+  for (auto _ : state) {
+    packed.pack({dy.data(), m, n, n});
+    kernels::gemm_transposed_accumulate({x.data(), m, k, k}, packed, {dw.data(), k, n, n});
+    benchmark::ClobberMemory();
+  }
+  set_flops(state, m, k, n);
+}
+BENCHMARK(BM_GemmOfWeightGradient)->Args({480, 192, 64})->Args({480, 384, 128});
+
+nn::ModelConfig config_of(int64_t hidden) {
+  nn::ModelConfig config;
+  config.features = 64;
+  config.kinds = 40;
+  config.globals = 16;
+  config.hidden = static_cast<int32_t>(hidden);
+  config.quantities = {{"latency_ms", nn::ReadOut::kSum, true, 1.0},
+                       {"sram_bytes", nn::ReadOut::kMax, false, 1.0}};
+  return config;
+}
+
+// A chain with a skip every fourth node.
+void append_chain(const nn::ModelConfig& config, int32_t nodes, Rng& rng, nn::Batch& batch) {
+  const int32_t first = batch.nodes();
+  for (int32_t i = 0; i < nodes; ++i) {
+    if (i > 0) batch.producers.index.push_back(first + i - 1);
+    if (i >= 4 && i % 4 == 0) batch.producers.index.push_back(first + i - 4);
+    if (i + 1 < nodes) batch.consumers.index.push_back(first + i + 1);
+    if (i % 4 == 0 && i + 4 < nodes) batch.consumers.index.push_back(first + i + 4);
+    batch.producers.offset.push_back(static_cast<int32_t>(batch.producers.index.size()));
+    batch.consumers.offset.push_back(static_cast<int32_t>(batch.consumers.index.size()));
+    batch.kind.push_back(static_cast<int32_t>(rng.integer(0, config.kinds - 1)));
+    batch.node_op.push_back(first + i);
+    for (int32_t j = 0; j < config.features; ++j)
+      batch.x.push_back(static_cast<float>(rng.normal()));
+    for (int32_t c = 0; c < config.columns(); ++c)
+      batch.log_prior.push_back(static_cast<float>(rng.normal()));
+    for (int32_t q = 0; q < config.quantity_count(); ++q)
+      batch.op_label.push_back(static_cast<float>(rng.log_uniform(0.1, 10)));
+  }
+  for (int32_t j = 0; j < config.globals; ++j)
+    batch.globals.push_back(static_cast<float>(rng.normal()));
+  for (int32_t q = 0; q < config.quantity_count(); ++q)
+    batch.log_total.push_back(static_cast<float>(rng.normal()));
+  batch.graph_offset.push_back(first + nodes);
+  batch.op_graph_offset.push_back(first + nodes);
+}
+
+nn::Batch chains(const nn::ModelConfig& config, int32_t graphs, int32_t nodes) {
+  nn::Batch batch;
+  batch.features = config.features;
+  batch.globals_width = config.globals;
+  batch.columns = config.columns();
+  batch.quantities = config.quantity_count();
+  Rng rng(1);
+  for (int32_t g = 0; g < graphs; ++g) append_chain(config, nodes, rng, batch);
+  return batch;
+}
+
+void set_nodes(benchmark::State& state, int64_t nodes) {
+  state.counters["nodes/s"] =
+      benchmark::Counter(static_cast<double>(nodes) * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+}
+
+void BM_Predict(benchmark::State& state) {
+  const nn::ModelConfig config = config_of(state.range(0));
+  const nn::Model model = *nn::Model::create(config);
+  const nn::Batch batch = chains(config, 1, 100);
+  nn::Workspace workspace;
+  for (auto _ : state) benchmark::DoNotOptimize(model.predict(batch, workspace).totals.data());
+  set_nodes(state, batch.nodes());
+}
+BENCHMARK(BM_Predict)->Arg(64)->Arg(128)->Unit(benchmark::kMicrosecond);
+
+void BM_TrainEpoch(benchmark::State& state) {
+  const nn::ModelConfig config = config_of(state.range(0));
+  const nn::Batch data = chains(config, 512, 60);
+  std::vector<int32_t> graphs(512);
+  std::iota(graphs.begin(), graphs.end(), 0);
+  nn::Model model = *nn::Model::create(config);
+  const nn::TrainOptions options{.epochs = 1, .threads = static_cast<int>(state.range(1))};
+  for (auto _ : state) {
+    if (!nn::train(model, data, graphs, options)) state.SkipWithError("training failed");
+  }
+  set_nodes(state, data.nodes());
+}
+BENCHMARK(BM_TrainEpoch)
+    ->ArgsProduct({{64, 128}, {1, 2}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace edgesage
+
+BENCHMARK_MAIN();

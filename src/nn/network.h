@@ -1,0 +1,70 @@
+// The passes of the network, for model and trainer. A batch given here has been validated.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/kernels/gemm.h"
+#include "src/nn/batch.h"
+#include "src/nn/config.h"
+#include "src/nn/layout.h"
+#include "src/nn/workspace.h"
+
+namespace edgesage::nn {
+
+// Matrices of the parameters in the form that products read.
+struct PackedWeights {
+  kernels::PackedMatrix encoder;
+  std::vector<kernels::PackedMatrix> layers;
+  kernels::PackedMatrix node_hidden, node_out, graph_hidden, graph_out;
+};
+void pack(const Layout& layout, const float* parameters, PackedWeights& packed);
+// Transposed, for the backward pass; of the encoder only the rows that meet the embedding.
+void pack_transposed(const ModelConfig& config, const Layout& layout, const float* parameters,
+                     PackedWeights& packed);
+
+struct Network {
+  const ModelConfig& config;
+  const Layout& layout;
+  const float* parameters;
+  const PackedWeights& packed;
+
+  [[nodiscard]] const float* at(size_t slice) const { return parameters + layout[slice].offset; }
+};
+
+struct Dropout {
+  double rate = 0;  // 0 = off, for prediction
+  uint64_t seed = 0;
+};
+
+// Fills the workspace up to the heads' outputs, then its Outputs.
+void forward(const Network& network, const Batch& batch, const Dropout& dropout,
+             Workspace& workspace);
+
+// The second part of forward: heads' outputs to costs, totals and shares.
+void read_out(const ModelConfig& config, const Batch& batch, Workspace& workspace);
+
+struct BackwardBuffers {
+  kernels::AlignedFloats d_node_out;   // nodes x columns, filled by the loss
+  kernels::AlignedFloats d_graph_out;  // graphs x 2 quantities, filled by the loss
+  std::vector<double> d_op;            // operators: of the quantity in hand, while the loss runs
+  kernels::AlignedFloats d_last;       // nodes x hidden
+  kernels::AlignedFloats d_normed;     // nodes x hidden
+  kernels::AlignedFloats d_input;      // nodes x 3 hidden, or x embedding
+  kernels::AlignedFloats d_hidden;     // of a head's hidden layer
+  kernels::AlignedFloats d_pooled;     // graphs x pooled
+  kernels::PackedMatrix packed;        // right-hand side of weight gradients
+};
+
+// Adds to `gradient` (as many as parameters) what follows from buffers.d_node_out and d_graph_out.
+// `workspace` is as forward left it.
+void backward(const Network& network, const PackedWeights& transposed, const Batch& batch,
+              const Dropout& dropout, Workspace& workspace, BackwardBuffers& buffers,
+              float* gradient);
+
+// Bounds of the node head's correction and of the graph head's factor, in logarithms; reached
+// smoothly (bound * tanh(x / bound)), so that no gradient dies.
+inline constexpr double kNodeBound = 6.0;
+inline constexpr double kFactorBound = 1.5;
+
+}  // namespace edgesage::nn

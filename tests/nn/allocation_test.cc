@@ -1,0 +1,63 @@
+// Counts allocations, so it is a program of its own.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "src/nn/model.h"
+#include "tests/nn/random_batch.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size) != 0) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace edgesage::nn {
+namespace {
+
+TEST(Allocation, PredictionAllocatesNothingOnceTheWorkspaceHasGrown) {
+  const ModelConfig config = small_config();
+  Rng rng(1);
+  const Model model = *Model::create(config);
+  const Batch large = random_batch(config, {.graphs = 4, .max_nodes = 50, .min_nodes = 50}, rng);
+  const Batch small = random_batch(config, {.graphs = 3, .max_nodes = 20}, rng);
+  Workspace workspace;
+  model.predict(large, workspace);
+  const int64_t before = allocations;
+  model.predict(small, workspace);
+  model.predict(large, workspace);
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(Allocation, DrawingGraphsIntoABatchAllocatesNothingOnceItHasGrown) {
+  const ModelConfig config = small_config();
+  Rng rng(2);
+  const Batch data = random_batch(config, {.graphs = 6, .max_nodes = 20}, rng);
+  Batch batch;
+  for (int32_t g = 0; g < 6; ++g) append_graph(data, g, batch);
+  const int64_t before = allocations;
+  for (int round = 0; round < 3; ++round) {
+    batch.clear();
+    for (int32_t g = 5; g >= 0; --g) append_graph(data, g, batch);
+  }
+  EXPECT_EQ(allocations, before);
+}
+
+}  // namespace
+}  // namespace edgesage::nn
