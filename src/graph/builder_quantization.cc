@@ -70,10 +70,10 @@ GraphBuilder::Values GraphBuilder::weigh(Id x, Id filter, const FilterLayout& la
     if (per_channel || channel == 0)
       weights.scale.push_back(deviation / std::sqrt(energy * in_variance));
     const double scale = weights.scale.back();
-    weights.bias_values.push_back(width * rng_.uniform(-0.5, 0.9) - scale * sum[channel] * in.mean);
+    weights.bias_values.push_back(width * rng_.uniform(-0.2, 0.4) - scale * sum[channel] * in.mean);
   }
   Values out;
-  out.mean = 0.2 * width;
+  out.mean = 0.1 * width;
   out.variance = 1.2 * width * width;
   activate(activation, rng_.uniform(0.8, 1.2), out);
   return out;

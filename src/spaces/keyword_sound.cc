@@ -57,7 +57,7 @@ constexpr Parameter kFirstWidth = one_of("first_width", "and over features",
                                          {{4, 40}, {3, 22}, {2, 8}, {10, 14}, {5, 8}, {8, 8}});
 constexpr Parameter kFirstStrideTime = one_of("first_stride_time", "", {{1, 20}, {2, 80}});
 constexpr Parameter kFirstStrideBands = one_of("first_stride_bands", "", {{1, 40}, {2, 60}});
-constexpr Parameter kDsDepth = integers("ds_depth", "depthwise-separable blocks", 2, 9);
+constexpr Parameter kDsDepth = integers("ds_depth", "depthwise-separable blocks", 3, 12);
 constexpr Parameter kDsStride = chance("ds_stride", "blocks with stride 2", 0.12);
 constexpr Parameter kDsKernel =
     one_of("ds_kernel", "depthwise window; 35 is 3x5", {{3, 82}, {5, 10}, {35, 8}});
@@ -75,7 +75,7 @@ constexpr Parameter kLineAlongWidth =
 constexpr Parameter kLineKernel =
     one_of("line_kernel", "window over time",
            {{3, 22}, {5, 18}, {7, 14}, {9, 28}, {11, 12}, {13, 3}, {15, 3}});
-constexpr Parameter kLineBlocks = integers("line_blocks", "", 2, 7);
+constexpr Parameter kLineBlocks = integers("line_blocks", "", 2, 10);
 constexpr Parameter kLineStride = chance("line_stride", "blocks with stride 2", 0.4);
 constexpr Parameter kLineGrowth = uniform("line_growth", "channels from block to block", 0.95, 1.6);
 constexpr Parameter kLineResidual =
@@ -306,15 +306,20 @@ EmitNetwork draw_autoencoder(Rng& rng, const Common& common) {
 }
 
 EmitNetwork draw_single(Rng& rng, const Common& common) {
+  // Ethos-U takes no dense layer of more inputs than this.
+  constexpr int64_t kMostDenseInputs = 65'535;
   const bool depthwise = kSingleDepthwise.draw_chance(rng);
   Conv2D first;
   first.kernel_h = kFirstHeight.draw_integer(rng);
   first.kernel_w = std::min(kFirstWidth.draw_integer(rng), common.bands);
   first.stride_h = first.stride_w = kFirstStrideTime.draw_integer(rng);
   first.activation = common.activation;
+  const int64_t positions = window_positions(common.frames, first.kernel_h, first.stride_h, 1, 0) *
+                            window_positions(common.bands, first.kernel_w, first.stride_w, 1, 0);
+  const int64_t most = std::min<int64_t>(256, kMostDenseInputs / positions);
   return [=](GraphBuilder& net, double width) mutable {
     Id x = net.input("spectrogram", {1, common.frames, common.bands, 1});
-    first.channels = scale_channels(8, width, depthwise ? 1 : common.multiple, 256);
+    first.channels = scale_channels(8, width, depthwise ? 1 : common.multiple, most);
     if (depthwise) {
       x = net.depthwise_conv_2d(x, {.multiplier = first.channels,
                                     .kernel_h = first.kernel_h,
@@ -325,8 +330,7 @@ EmitNetwork draw_single(Rng& rng, const Common& common) {
     } else {
       x = net.conv_2d(x, first);
     }
-    const Shape map = net.shape(x);
-    if (map.size() == 4) x = net.reshape(x, {1, map[1] * map[2] * map[3]});
+    x = net.reshape(x, {1, positions * first.channels});
     x = net.fully_connected(x, {.units = common.classes});
     return common.softmax ? net.softmax(x) : x;
   };

@@ -15,7 +15,10 @@
 namespace edgesage {
 namespace {
 
-constexpr Parameter kMacs = log_uniform("macs", "multiply-accumulates aimed at", 0.25e6, 3.5e8);
+constexpr Parameter kMacs = log_uniform("macs", "multiply-accumulates aimed at", 0.3e6, 6e8);
+constexpr Parameter kLarge = chance("large", "networks that draw large_macs", 0.08);
+constexpr Parameter kLargeMacs =
+    log_uniform("large_macs", "multiply-accumulates aimed at, large networks", 5e8, 1.6e9);
 constexpr Parameter kSide = one_of("side", "height and width of the image, pixels; 0: side_odd",
                                    {{32, 14},
                                     {40, 4},
@@ -59,7 +62,7 @@ constexpr Parameter kGrowth = uniform("growth", "channels from one stage to the 
 constexpr Parameter kFirstStride = chance("first_stride", "stride 2 in the first stage", 0.3);
 constexpr Parameter kStride = chance("stride", "stride 2 in a later stage", 0.82);
 constexpr Parameter kKernel =
-    one_of("kernel", "usual window of a network", {{3, 76}, {5, 17}, {7, 7}});
+    one_of("kernel", "usual window of a network", {{3, 79}, {5, 16}, {7, 5}});
 constexpr Parameter kMixedKernels =
     chance("mixed_kernels", "networks that draw a window for each block", 0.25);
 constexpr Parameter kExpansion =
@@ -96,20 +99,50 @@ constexpr Parameter kUsualClasses =
            {{0, 50}, {2, 14}, {10, 18}, {100, 8}, {1000, 10}});
 constexpr Parameter kSoftmax = chance("softmax", "networks that end with it", 0.6);
 
-constexpr std::array kParameters{
-    &kMacs,         &kSide,         &kSideOdd,         &kOblong,
-    &kAspect,       &kColours,      &kFamily,          &kStageFamily,
-    &kStemKernel,   &kStemChannels, &kStemStrideSmall, &kStemStrideLarge,
-    &kStemPool,     &kStages,       &kDepth,           &kGrowth,
-    &kFirstStride,  &kStride,       &kKernel,          &kMixedKernels,
-    &kExpansion,    &kResidual,     &kMultiple,        &kNonlinearity,
-    &kSqueeze,      &kSqueezeStage, &kSqueezeRatio,    &kSqueezeGate,
-    &kSqueezeDense, &kExplicitPad,  &kPoolDown,        &kLastConv,
-    &kLastRatio,    &kMeanHead,     &kKeepDims,        &kConvHead,
-    &kClasses,      &kUsualClasses, &kSoftmax};
+constexpr std::array kParameters{&kMacs,
+                                 &kLarge,
+                                 &kLargeMacs,
+                                 &kSide,
+                                 &kSideOdd,
+                                 &kOblong,
+                                 &kAspect,
+                                 &kColours,
+                                 &kFamily,
+                                 &kStageFamily,
+                                 &kStemKernel,
+                                 &kStemChannels,
+                                 &kStemStrideSmall,
+                                 &kStemStrideLarge,
+                                 &kStemPool,
+                                 &kStages,
+                                 &kDepth,
+                                 &kGrowth,
+                                 &kFirstStride,
+                                 &kStride,
+                                 &kKernel,
+                                 &kMixedKernels,
+                                 &kExpansion,
+                                 &kResidual,
+                                 &kMultiple,
+                                 &kNonlinearity,
+                                 &kSqueeze,
+                                 &kSqueezeStage,
+                                 &kSqueezeRatio,
+                                 &kSqueezeGate,
+                                 &kSqueezeDense,
+                                 &kExplicitPad,
+                                 &kPoolDown,
+                                 &kLastConv,
+                                 &kLastRatio,
+                                 &kMeanHead,
+                                 &kKeepDims,
+                                 &kConvHead,
+                                 &kClasses,
+                                 &kUsualClasses,
+                                 &kSoftmax};
 
 constexpr NetworkLimits kLimits{
-    .macs_low = 0.2e6, .macs_high = 4e8, .weights_low = 5'000, .weights_high = 4'200'000};
+    .macs_low = 0.2e6, .macs_high = 2e9, .weights_low = 5'000, .weights_high = 4'200'000};
 
 struct Stage {
   BlockStyle style;
@@ -287,7 +320,9 @@ std::span<const Parameter* const> mobile_classifier_parameters() { return kParam
 
 Result<Graph> build_mobile_classifier(uint64_t seed) {
   Rng rng(seed, "mobile-classifier/1");
-  const double macs = kMacs.draw(rng);
+  const double large_macs = kLargeMacs.draw(rng);
+  const double usual_macs = kMacs.draw(rng);
+  const double macs = kLarge.draw_chance(rng) ? large_macs : usual_macs;
   double tolerance = 1.15;
   // Plans that no width brings to the drawn amount of work are drawn again.
   while (true) {

@@ -34,7 +34,7 @@ const std::vector<Space>& spaces() {
       {{.name = "mobile-classifier",
         .version = 1,
         .description = "image classifiers: separable convolutions, inverted bottlenecks, small "
-                       "ResNets and plain convolutions, 0.2 M to 400 M MACs",
+                       "ResNets and plain convolutions, 0.2 M to 2 G MACs",
         .parameters = with_weights(mobile_classifier_parameters())},
        build_mobile_classifier},
       {{.name = "keyword-sound",
