@@ -40,15 +40,15 @@ struct LabelRow {
 
 // Which labels to take from a store.
 struct LabelSelection {
-  std::string device;            // needed
-  std::string host_fingerprint;  // empty: the only one
-  std::string runtime_version;   // empty: the only one
+  std::string device;                 // needed
+  std::string host_fingerprint = {};  // empty: the only one
+  std::string runtime_version = {};   // empty: the only one
 };
 
-// The labels of a device, sorted by name (seeds by value); networks with equal graphs once, failures
-// not at all. Of several repeats, times are the minimum of each and all else is of the fastest.
-// kInvalidArgument when there are none, or when they are of several hosts or versions of the runtime
-// and the selection does not say which: those are never mixed.
+// The labels of a device, sorted by name (seeds by value); networks with equal graphs once;
+// failures and files of users not at all. Of several repeats, times are the minimum of each and all
+// else is of the fastest. kInvalidArgument when there are none, or when they are of several hosts
+// or versions of the runtime and the selection does not say which: those are never mixed.
 [[nodiscard]] Result<std::vector<LabelRow>> labels_of(const Store& store,
                                                       const LabelSelection& selection);
 

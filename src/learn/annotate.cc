@@ -1,0 +1,444 @@
+#include "src/learn/annotate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "src/analysis/row_costs.h"
+#include "src/graph/graph_hash.h"
+#include "src/io/tflite_writer.h"
+#include "src/learn/work_queue.h"
+#include "src/spaces/space.h"
+
+namespace edgesage {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<Graph> build_by_name(const std::string& name) {
+  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName network, NetworkName::parse(name));
+  return build_network(network);
+}
+
+// A directory for the files being measured, removed with what is left in it.
+class WorkDir {
+ public:
+  static Result<std::unique_ptr<WorkDir>> make(fs::path parent) {
+    std::error_code error;
+    if (parent.empty()) parent = fs::temp_directory_path(error);
+    fs::create_directories(parent, error);
+    std::string pattern = (parent / "edgesage-annotate-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      return make_error(ErrorCode::kInvalidArgument, parent.string(),
+                        "no directory can be made here; give another work directory");
+    return std::unique_ptr<WorkDir>(new WorkDir(pattern));
+  }
+  ~WorkDir() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkDir(const WorkDir&) = delete;
+  WorkDir& operator=(const WorkDir&) = delete;
+
+  // Not synced: the file is gone within seconds.
+  [[nodiscard]] Result<fs::path> write(std::string name, std::span<const std::byte> bytes) const {
+    for (char& c : name)
+      if (c == '/') c = '-';
+    fs::path path = path_ / (name + ".tflite");
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    if (!out)
+      return make_error(ErrorCode::kInvalidArgument, path.string(),
+                        "cannot be written; make room, or give another work directory");
+    return path;
+  }
+
+ private:
+  explicit WorkDir(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+// Lets threads through one at a time, by their numbers.
+class Turnstile {
+ public:
+  void wait(size_t number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return next_ == number; });
+  }
+  void leave() {
+    const std::scoped_lock lock(mutex_);
+    ++next_;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t next_ = 0;
+};
+
+// What the store knows of sampled networks, and what joins them in this run.
+class NetworkIndex {
+ public:
+  static Result<NetworkIndex> load(Store& store) {
+    NetworkIndex index(store);
+    EDGESAGE_ASSIGN_OR_RETURN(const auto networks, store.networks());
+    for (const NetworkRecord& network : networks)
+      if (network.file_name.empty()) index.add(network);
+    return index;
+  }
+
+  [[nodiscard]] const NetworkRecord* find(const std::string& name) const {
+    const auto it = by_name_.find(name);
+    return it == by_name_.end() ? nullptr : &it->second;
+  }
+
+  // The network's record, made and stored if it is new; a duplicate when its graph is known under
+  // another name. kBadStore when the name stood for another network.
+  Result<NetworkRecord> enter(NetworkRecord network) {
+    if (const NetworkRecord* known = find(network.name)) {
+      EDGESAGE_RETURN_IF_ERROR(check_same(*known, network));
+      return *known;
+    }
+    if (const auto it = by_graph_.find(network.graph_hash); it != by_graph_.end())
+      network.duplicate_of = it->second;
+    EDGESAGE_ASSIGN_OR_RETURN(network.id, store_->add_network(network));
+    add(network);
+    return network;
+  }
+
+  [[nodiscard]] Status check_same(const NetworkRecord& known, const NetworkRecord& built) const {
+    if (known.graph_hash == built.graph_hash && known.weights_hash == built.weights_hash) return {};
+    return make_error(ErrorCode::kBadStore, store_->path().string(),
+                      fmt::format("{} was stored as graph {}, weights {} and is built as {}, {} "
+                                  "now: the store is of another build of its space; use a new one",
+                                  known.name, known.graph_hash, known.weights_hash,
+                                  built.graph_hash, built.weights_hash));
+  }
+
+ private:
+  explicit NetworkIndex(Store& store) : store_(&store) {}
+  void add(const NetworkRecord& network) {
+    by_name_[network.name] = network;
+    if (!network.duplicate_of) by_graph_.emplace(network.graph_hash, network.id);
+  }
+
+  Store* store_;
+  std::unordered_map<std::string, NetworkRecord> by_name_;
+  std::unordered_map<std::string, int64_t> by_graph_;
+};
+
+// One network made ready: its record, and its file or why there is none.
+struct Built {
+  NetworkRecord record;
+  fs::path file;
+  std::string failure;
+};
+
+Result<Built> build_file(const std::string& name, const AnnotateOptions& options,
+                         const WorkDir& dir) {
+  Built built;
+  built.record.name = name;
+  auto graph = options.build ? options.build(name) : build_by_name(name);
+  if (!graph && graph.error().code == ErrorCode::kInvalidArgument)
+    return tl::unexpected(graph.error());
+  auto bytes = graph ? write_tflite(*graph) : tl::unexpected(graph.error());
+  if (!bytes) {
+    // A name of its own, so that no other network passes for its duplicate.
+    built.record.graph_hash = "unbuilt " + name;
+    built.failure = "cannot be built: " + bytes.error().to_string();
+    return built;
+  }
+  built.record.graph_hash = graph_hash(*graph);
+  built.record.weights_hash = weights_hash(*graph);
+  built.record.macs = graph_totals(*graph).macs;
+  built.record.file_bytes = static_cast<int64_t>(bytes->size());
+  EDGESAGE_ASSIGN_OR_RETURN(built.file, dir.write(name, *bytes));
+  return built;
+}
+
+struct Outcome {
+  int64_t network_id = 0;
+  Measurement measurement;
+  double seconds = 0;
+};
+
+// One pass of one device over all names.
+class Pass {
+ public:
+  Pass(Store& store, NetworkIndex& index, const AnnotateOptions& options,
+       const AnnotateDevice& device, int repeat, const WorkDir& dir)
+      : store_(store),
+        index_(index),
+        options_(options),
+        device_(device),
+        dir_(dir),
+        jobs_(static_cast<size_t>(std::max(1, options.ahead))),
+        outcomes_(256) {
+    result_.device = device.name;
+    result_.repeat = repeat;
+  }
+
+  Result<AnnotatePass> run(std::span<const std::string> names,
+                           const std::function<void(const AnnotateProgress&)>& progress) {
+    start_ = Clock::now();
+    result_.names = static_cast<int64_t>(names.size());
+    std::vector<std::unique_ptr<Measurer>> workers;
+    EDGESAGE_ASSIGN_OR_RETURN(auto first, device_.open());
+    result_.host_fingerprint = first->host_fingerprint();
+    workers.push_back(std::move(first));
+    EDGESAGE_RETURN_IF_ERROR(choose(names));
+    const size_t wanted = std::min(static_cast<size_t>(std::max(1, device_.workers)), todo_.size());
+    while (workers.size() < wanted) {
+      EDGESAGE_ASSIGN_OR_RETURN(auto worker, device_.open());
+      workers.push_back(std::move(worker));
+    }
+    result_.workers = static_cast<int>(workers.size());
+    report(progress);
+    measure_all(workers, progress);
+    result_.seconds = seconds_since(start_);
+    if (error_) return tl::unexpected(*error_);
+    return result_;
+  }
+
+ private:
+  // What of the list is left to do.
+  Status choose(std::span<const std::string> names) {
+    std::unordered_set<std::string_view> seen;
+    for (const std::string& name : names) {
+      const NetworkRecord* known = index_.find(name);
+      if (!seen.insert(name).second) {
+        ++result_.already;
+      } else if (known == nullptr) {
+        todo_.push_back(name);
+      } else if (known->duplicate_of) {
+        ++result_.duplicates;
+      } else {
+        EDGESAGE_ASSIGN_OR_RETURN(
+            const auto found,
+            store_.find({known->id, device_.name, result_.host_fingerprint, result_.repeat}));
+        const bool again = found == Store::Known::kFailure && options_.retry_failures;
+        if (found == Store::Known::kNothing || again)
+          todo_.push_back(name);
+        else
+          ++result_.already;
+      }
+    }
+    return {};
+  }
+
+  void measure_all(std::vector<std::unique_ptr<Measurer>>& workers,
+                   const std::function<void(const AnnotateProgress&)>& progress) {
+    // Builders are quicker than most workers; on a quiet device one at a time may work anyway.
+    const size_t builders = device_.quiet ? 1 : std::max<size_t>(1, workers.size() / 2);
+    std::atomic<size_t> building = builders, measuring = workers.size();
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < builders; ++i)
+      threads.emplace_back([&] {
+        build_some();
+        if (--building == 0) jobs_.close();
+      });
+    for (auto& worker : workers)
+      threads.emplace_back([&] {
+        measure_some(*worker);
+        if (--measuring == 0) outcomes_.close();
+      });
+    while (const auto outcome = outcomes_.take())
+      if (!store_failed_) {
+        keep(*outcome);
+        report(progress);
+      }
+    for (std::thread& thread : threads) thread.join();
+    report(progress);
+  }
+
+  // Builds the next networks of the list until there are none; they are entered in the order of the
+  // list, so that which of two equal graphs is the duplicate does not depend on timing.
+  void build_some() {
+    for (size_t i; (i = next_++) < todo_.size();) {
+      std::optional<Built> built;
+      if (!ending()) {
+        const std::unique_lock<std::mutex> quiet = quiet_lock();
+        const auto start = Clock::now();
+        auto result = build_file(todo_[i], options_, dir_);
+        add_seconds(result_.build_seconds, start);
+        if (result)
+          built = std::move(*result);
+        else
+          fail(result.error());
+      }
+      turnstile_.wait(i);
+      if (built && !ending()) enter(*built);
+      turnstile_.leave();
+      if (built && (built->record.duplicate_of || ending() || !jobs_.put(std::move(*built))))
+        remove(built->file);
+    }
+  }
+
+  void enter(Built& built) {
+    auto record = index_.enter(built.record);
+    if (!record) return fail(record.error());
+    built.record = *record;
+    if (record->duplicate_of) ++new_duplicates_;
+  }
+
+  void measure_some(Measurer& worker) {
+    while (const auto job = jobs_.take()) {
+      if (!ending()) measure_one(worker, *job);
+      remove(job->file);
+    }
+  }
+
+  void measure_one(Measurer& worker, const Built& job) {
+    Outcome outcome;
+    outcome.network_id = job.record.id;
+    outcome.measurement.error = job.failure;
+    if (job.failure.empty()) {
+      const std::unique_lock<std::mutex> quiet = quiet_lock();
+      const auto start = Clock::now();
+      auto measured = worker.measure(job.file);
+      outcome.seconds = seconds_since(start);
+      if (!measured) return fail(measured.error());
+      outcome.measurement = std::move(*measured);
+    }
+    // Under the key that resuming looks for, whatever a failed run could say of itself.
+    outcome.measurement.device = device_.name;
+    outcome.measurement.host_fingerprint = result_.host_fingerprint;
+    outcomes_.put(std::move(outcome));
+  }
+
+  void keep(const Outcome& outcome) {
+    Measurement measurement = outcome.measurement;
+    auto added = store_.add_measurement(outcome.network_id, measurement, result_.repeat);
+    if (!added && added.error().code == ErrorCode::kInvalidArgument) {
+      Measurement refused;
+      refused.device = measurement.device;
+      refused.runtime = measurement.runtime;
+      refused.runtime_version = measurement.runtime_version;
+      refused.host_fingerprint = measurement.host_fingerprint;
+      refused.protocol = measurement.protocol;
+      refused.environment = measurement.environment;
+      refused.error = "the answer makes no sense: " + added.error().message;
+      measurement = std::move(refused);
+      added = store_.add_measurement(outcome.network_id, measurement, result_.repeat);
+    }
+    if (!added) {
+      store_failed_ = true;
+      return fail(added.error());
+    }
+    ++(measurement.error.empty() ? result_.measured : result_.failed);
+    result_.worker_seconds += outcome.seconds;
+  }
+
+  void report(const std::function<void(const AnnotateProgress&)>& progress) {
+    result_.duplicates += new_duplicates_.exchange(0);
+    if (!progress) return;
+    AnnotateProgress now;
+    now.device = device_.name;
+    now.pass = result_.repeat;
+    now.passes = device_.repeats;
+    now.total = result_.names;
+    const int64_t fresh = result_.measured + result_.failed;
+    now.done = fresh + result_.already + result_.duplicates;
+    now.failed = result_.failed;
+    if (fresh > 0) {
+      now.per_second = static_cast<double>(fresh) / seconds_since(start_);
+      now.seconds_left = static_cast<double>(now.total - now.done) / now.per_second;
+    }
+    progress(now);
+  }
+
+  [[nodiscard]] std::unique_lock<std::mutex> quiet_lock() {
+    return device_.quiet ? std::unique_lock(quiet_mutex_) : std::unique_lock<std::mutex>();
+  }
+
+  void add_seconds(double& sum, Clock::time_point start) {
+    const std::scoped_lock lock(mutex_);
+    sum += seconds_since(start);
+  }
+
+  // The first error ends the pass.
+  void fail(const Error& error) {
+    const std::scoped_lock lock(mutex_);
+    if (!error_) error_ = error;
+    failed_ = true;
+  }
+  [[nodiscard]] bool ending() const {
+    return failed_ || (options_.stop != nullptr && options_.stop->load());
+  }
+
+  static void remove(const fs::path& file) {
+    std::error_code ignored;
+    if (!file.empty()) fs::remove(file, ignored);
+  }
+
+  Store& store_;
+  NetworkIndex& index_;
+  const AnnotateOptions& options_;
+  const AnnotateDevice& device_;
+  const WorkDir& dir_;
+  AnnotatePass result_;  // the calling thread's, but for build_seconds
+  bool store_failed_ = false;
+  Clock::time_point start_;
+  std::vector<std::string> todo_;
+  std::atomic<size_t> next_ = 0;
+  Turnstile turnstile_;
+  WorkQueue<Built> jobs_;
+  WorkQueue<Outcome> outcomes_;
+  std::atomic<int64_t> new_duplicates_ = 0;
+  std::mutex quiet_mutex_;
+  std::mutex mutex_;  // of error_ and build_seconds
+  std::optional<Error> error_;
+  std::atomic<bool> failed_ = false;
+};
+
+// One stored network, built again, must be what it was: a store of another build of the spaces is
+// found out before anything is skipped.
+Status check_first_known(std::span<const std::string> names, const NetworkIndex& index,
+                         const AnnotateOptions& options, const WorkDir& dir) {
+  for (const std::string& name : names) {
+    const NetworkRecord* known = index.find(name);
+    if (known == nullptr) continue;
+    EDGESAGE_ASSIGN_OR_RETURN(const Built built, build_file(name, options, dir));
+    return index.check_same(*known, built.record);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AnnotateReport> annotate(Store& store, std::span<const std::string> names,
+                                const AnnotateOptions& options,
+                                const std::function<void(const AnnotateProgress&)>& progress) {
+  EDGESAGE_ASSIGN_OR_RETURN(const auto dir, WorkDir::make(options.work_dir));
+  EDGESAGE_ASSIGN_OR_RETURN(NetworkIndex index, NetworkIndex::load(store));
+  EDGESAGE_RETURN_IF_ERROR(check_first_known(names, index, options, *dir));
+  AnnotateReport report;
+  const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
+  for (const AnnotateDevice& device : options.devices)
+    for (int repeat = 0; repeat < device.repeats && !stopped(); ++repeat) {
+      Pass pass(store, index, options, device, repeat, *dir);
+      EDGESAGE_ASSIGN_OR_RETURN(AnnotatePass done, pass.run(names, progress));
+      report.passes.push_back(std::move(done));
+    }
+  report.stopped = stopped();
+  return report;
+}
+
+}  // namespace edgesage
