@@ -1,0 +1,191 @@
+#include "src/learn/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "src/base/parallel.h"
+#include "src/devices/statistics.h"
+#include "src/learn/controls.h"
+#include "src/lower/rows.h"
+#include "src/spaces/space.h"
+
+namespace edgesage {
+namespace {
+
+constexpr size_t kWorst = 12;
+constexpr double kOperatorShare = 0.01;
+
+struct Tested {
+  const Example* example = nullptr;
+  Estimate estimate;
+  bool in_range = true;
+};
+
+Result<Tested> test_one(const Predictor& predictor, const Example& example) {
+  Tested tested;
+  tested.example = &example;
+  tested.estimate = predictor.estimate(example.tensors);
+  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName name, NetworkName::parse(example.name));
+  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, build_network(name));
+  const Lowering lowering = lower(graph, predictor.target());
+  tested.in_range = judge_range(predictor.data().range, graph, lowering, example.tensors,
+                                tested.estimate.spread)
+                        .in_range;
+  return tested;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return quantile(values, 0.5);
+}
+
+// The predictor's line of one space and quantity.
+EvaluationRow own_row(const Predictor& predictor, std::span<const Tested* const> tested,
+                      size_t quantity) {
+  EvaluationRow row;
+  row.model = "edgesage";
+  std::vector<double> truth, predicted, widths, truth_in, predicted_in;
+  double covered = 0, flagged = 0;
+  for (const Tested* t : tested) {
+    const double label = t->example->labels[quantity];
+    const double value = t->estimate.value[quantity];
+    const double half = predictor.half_width(quantity, 0.9, t->estimate.spread[quantity],
+                                             t->in_range);
+    truth.push_back(label);
+    predicted.push_back(value);
+    widths.push_back(std::expm1(half));
+    covered += std::abs(std::log(value / label)) <= half ? 1 : 0;
+    if (t->in_range) {
+      truth_in.push_back(label);
+      predicted_in.push_back(value);
+    } else {
+      flagged += 1;
+    }
+  }
+  row.accuracy = accuracy(truth, predicted);
+  const auto n = static_cast<double>(std::max<size_t>(1, truth.size()));
+  row.coverage_90 = covered / n;
+  row.flagged = flagged / n;
+  row.half_width_90 = median(widths);
+  row.mape_unflagged = accuracy(truth_in, predicted_in).mape;
+  return row;
+}
+
+EvaluationRow control_row(const std::string& name, const Control& control,
+                          std::span<const Tested* const> tested, size_t quantity) {
+  EvaluationRow row;
+  row.model = name;
+  std::vector<double> truth, predicted;
+  for (const Tested* t : tested) {
+    truth.push_back(t->example->labels[quantity]);
+    predicted.push_back(control.predict(*t->example));
+  }
+  row.accuracy = accuracy(truth, predicted);
+  return row;
+}
+
+// Latency alone is attributed to operators.
+AttributionRow attribution(std::span<const Tested* const> tested, size_t quantity) {
+  AttributionRow row;
+  std::vector<double> operator_ape;
+  for (const Tested* t : tested) {
+    const std::vector<double>& labels = t->example->operator_labels[quantity];
+    const double total = t->example->labels[quantity];
+    if (labels.empty()) continue;
+    const double value = t->estimate.value[quantity];
+    double misplaced = t->estimate.overhead[quantity] / value;
+    for (size_t i = 0; i < labels.size(); ++i) {
+      const double truth = std::isnan(labels[i]) ? 0.0 : labels[i];
+      const double predicted = t->estimate.operators[quantity][i];
+      misplaced += std::abs(predicted / value - truth / total);
+      if (truth >= kOperatorShare * total)
+        operator_ape.push_back(std::abs(predicted - truth) / truth);
+    }
+    row.misplaced_share += misplaced / 2;
+    ++row.n;
+  }
+  if (row.n > 0) row.misplaced_share /= static_cast<double>(row.n);
+  row.median_operator_ape = median(operator_ape);
+  return row;
+}
+
+void add_worst(std::span<const Tested> tested, size_t quantity, Evaluation& evaluation,
+               std::string_view name) {
+  std::vector<const Tested*> order;
+  for (const Tested& t : tested)
+    if (!std::isnan(t.example->labels[quantity])) order.push_back(&t);
+  const auto error = [&](const Tested* t) {
+    return std::abs(std::log(t->estimate.value[quantity] / t->example->labels[quantity]));
+  };
+  std::sort(order.begin(), order.end(),
+            [&](const Tested* a, const Tested* b) { return error(a) > error(b); });
+  for (size_t i = 0; i < std::min(kWorst, order.size()); ++i)
+    evaluation.worst.push_back({order[i]->example->name, std::string(name),
+                                order[i]->example->labels[quantity],
+                                order[i]->estimate.value[quantity]});
+}
+
+}  // namespace
+
+Result<Evaluation> evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
+                                      const SplitOptions& split, int threads) {
+  const std::vector<size_t> test = examples_of(dataset, Part::kTest, split);
+  std::vector<size_t> seen = examples_of(dataset, Part::kTrain, split);
+  const std::vector<size_t> calibration = examples_of(dataset, Part::kCalibration, split);
+  seen.insert(seen.end(), calibration.begin(), calibration.end());
+
+  std::vector<Tested> tested(test.size());
+  std::vector<Status> failures(test.size());
+  parallel_for(static_cast<int64_t>(test.size()), threads, [&](int64_t i) {
+    const auto index = static_cast<size_t>(i);
+    auto result = test_one(predictor, dataset.examples[test[index]]);
+    if (result) {
+      tested[index] = std::move(*result);
+    } else {
+      failures[index] = tl::unexpected(result.error());
+    }
+  });
+  for (const Status& failure : failures) EDGESAGE_RETURN_IF_ERROR(failure);
+
+  Evaluation evaluation;
+  evaluation.test_networks = test.size();
+  evaluation.left_out = static_cast<size_t>(dataset.left_out);
+  std::set<std::string> spaces{"all"};
+  for (const Tested& t : tested) spaces.insert(t.example->space);
+  for (size_t q = 0; q < dataset.quantities.size(); ++q) {
+    const std::string name(quantity_name(dataset.quantities[q]));
+    std::vector<std::pair<std::string, std::unique_ptr<Control>>> controls;
+    for (const std::string& control : control_names())
+      controls.emplace_back(control, fit_control(control, dataset, seen, q));
+    for (const std::string& space : spaces) {
+      std::vector<const Tested*> members;
+      for (const Tested& t : tested)
+        if ((space == "all" || t.example->space == space) && !std::isnan(t.example->labels[q]))
+          members.push_back(&t);
+      if (members.empty()) continue;
+      const auto add = [&](EvaluationRow row) {
+        row.device = predictor.data().device;
+        row.space = space;
+        row.quantity = name;
+        row.n_train = seen.size();
+        row.seed = split.seed;
+        evaluation.rows.push_back(std::move(row));
+      };
+      add(own_row(predictor, members, q));
+      for (const auto& [control, fitted] : controls)
+        add(control_row(control, *fitted, members, q));
+      if (dataset.quantities[q] == Quantity::kLatencyMs) {
+        AttributionRow row = attribution(members, q);
+        row.device = predictor.data().device;
+        row.space = space;
+        if (row.n > 0) evaluation.attribution.push_back(std::move(row));
+      }
+    }
+    add_worst(tested, q, evaluation, name);
+  }
+  return evaluation;
+}
+
+}  // namespace edgesage
