@@ -32,8 +32,8 @@ std::string bias_is_constant(const OperatorView& view);
 std::string weight_sum(const OperatorView& view);
 
 // Geometry
-std::string narrow_stride(const OperatorView& view);  // at most 3
-std::string wide_stride(const OperatorView& view);    // above 3 only undilated and VALID
+std::string narrow_stride(const OperatorView& view);  // at most 3 on U55 and U65
+std::string wide_stride(const OperatorView& view);    // above 3 only undilated, unpadded
 std::string average_pool_kernel(const OperatorView& view);
 std::string max_pool_kernel(const OperatorView& view);
 std::string mean_shape(const OperatorView& view);
@@ -46,6 +46,7 @@ std::string resize_nearest_scale(const OperatorView& view);
 std::string softmax_shape(const OperatorView& view);
 std::string transpose_shape(const OperatorView& view);
 std::string slice_strides(const OperatorView& view);
+std::string no_reverse_on_u55(const OperatorView& view);
 std::string lstm_variant(const OperatorView& view);
 std::string gather_axis(const OperatorView& view);
 std::string scatter_operands(const OperatorView& view);

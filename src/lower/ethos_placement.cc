@@ -88,7 +88,7 @@ constexpr std::array kRules = {
     Rule{OpKind::kReshape, kBoth, {}},
     Rule{OpKind::kResizeBilinear, kBoth, {no_int32_on_u55, resize_bilinear_scale}},
     Rule{OpKind::kResizeNearestNeighbor, kBoth, {no_int32_on_u55, resize_nearest_scale}},
-    Rule{OpKind::kReverseV2, kBoth, {no_int32_on_u55}},
+    Rule{OpKind::kReverseV2, kBoth, {no_reverse_on_u55}},
     Rule{OpKind::kRsqrt, kBoth, {input_is_int8_or_int16}},
     Rule{OpKind::kScatterNd, kU85Only, {scatter_operands}},
     Rule{OpKind::kSlice, kBoth, {no_int32_on_u55, parameters_are_constant}},

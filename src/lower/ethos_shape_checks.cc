@@ -73,16 +73,20 @@ std::string resize_scale_on_u85(const OperatorView& view, bool power_of_two) {
 
 std::string narrow_stride(const OperatorView& view) {
   const Stride stride = stride_of(view.op);
+  if (view.is_u85) return {};
   return std::max(stride.h, stride.w) > 3 ? stride_text(stride, "is above 3") : "";
 }
 
 std::string wide_stride(const OperatorView& view) {
   const Stride stride = stride_of(view.op);
   if (view.is_u85 || std::max(stride.h, stride.w) <= 3) return {};
-  const bool valid = view.op.attr_int("padding", 0) == kPaddingValid;
-  const bool dilated =
-      view.op.attr_int("dilation_h_factor", 1) > 1 || view.op.attr_int("dilation_w_factor", 1) > 1;
-  return valid && !dilated ? "" : stride_text(stride, "is above 3 (allowed undilated with VALID)");
+  Row row;
+  fill_geometry(view.graph, view.subgraph, view.op, row);
+  const bool padded = row.pad_top + row.pad_bottom + row.pad_left + row.pad_right > 0;
+  const bool dilated = row.dilation_h > 1 || row.dilation_w > 1;
+  if (!padded && !dilated) return {};
+  return stride_text(
+      stride, padded ? "is above 3 and the input is padded" : "is above 3 and the kernel dilated");
 }
 
 std::string average_pool_kernel(const OperatorView& view) {
@@ -203,6 +207,10 @@ std::string slice_strides(const OperatorView& view) {
   for (const int64_t stride : *values)
     if (stride < 0) return fmt::format("stride {} is negative", stride);
   return {};
+}
+
+std::string no_reverse_on_u55(const OperatorView& view) {
+  return view.is_u85 ? "" : "REVERSE_V2 is supported on Ethos-U85 only";
 }
 
 std::string lstm_variant(const OperatorView& view) {

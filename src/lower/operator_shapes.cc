@@ -66,6 +66,47 @@ void fill_pool(const Operator& op, Row& row) {
   fill_padding(op, row);
 }
 
+// Kinds whose second input is data of the same sort as the first, not a shape, axis or index.
+bool has_second_operand(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kMaximum:
+    case OpKind::kMinimum:
+    case OpKind::kSquaredDifference:
+    case OpKind::kPow:
+    case OpKind::kFloorDiv:
+    case OpKind::kFloorMod:
+    case OpKind::kAtan2:
+    case OpKind::kPrelu:
+    case OpKind::kBatchMatmul:
+    case OpKind::kLess:
+    case OpKind::kLessEqual:
+    case OpKind::kGreater:
+    case OpKind::kGreaterEqual:
+    case OpKind::kEqual:
+    case OpKind::kNotEqual:
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
+    case OpKind::kBitwiseXor:
+    case OpKind::kRightShift:
+    case OpKind::kSelect:
+    case OpKind::kSelectV2:
+    case OpKind::kConcatenation:
+    case OpKind::kStablehloAdd:
+    case OpKind::kStablehloSubtract:
+    case OpKind::kStablehloMultiply:
+    case OpKind::kStablehloDivide:
+    case OpKind::kStablehloMaximum:
+    case OpKind::kStablehloMinimum:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // [batch, features] whatever the rank of the file's tensors.
 void fill_fully_connected(const Tensor* weights, Row& row) {
   int64_t features = row.ifm.c, outputs = row.ofm.c;
@@ -216,7 +257,7 @@ void fill_geometry(const Graph& /*graph*/, const Subgraph& subgraph, const Opera
     default:
       break;
   }
-  if (roles.weights != kNoTensor || roles.ifm != 0) return;
+  if (roles.weights != kNoTensor || roles.ifm != 0 || !has_second_operand(op.kind)) return;
   if (const Tensor* second = input_tensor(subgraph, op, 1)) {
     row.has_ifm2 = true;
     row.ifm2 = to_shape4(*second);

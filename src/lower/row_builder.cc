@@ -13,7 +13,7 @@ RowBuilder::RowBuilder(const Graph& graph, Lowering& lowering)
       subgraph_(graph.main()),
       lowering_(lowering),
       index_(subgraph_),
-      writer_(subgraph_.tensors.size(), -1),
+      writers_(subgraph_.tensors.size()),
       is_graph_output_(subgraph_.tensors.size(), 0) {
   lowering_.operators.resize(subgraph_.operators.size());
   lowering_.storage.resize(subgraph_.tensors.size());
@@ -40,13 +40,15 @@ int32_t RowBuilder::add(Row row) {
   const auto index = static_cast<int32_t>(lowering_.rows.size());
   for (int32_t& tensor : row.ifm_tensors) {
     tensor = resolve(tensor);
-    if (const int32_t producer = writer(tensor); producer >= 0) row.inputs.push_back(producer);
+    const std::vector<int32_t>& producers = writers_[static_cast<size_t>(tensor)];
+    row.inputs.insert(row.inputs.end(), producers.begin(), producers.end());
   }
   for (auto* list : {&row.inputs, &row.ifm_tensors}) {
     std::ranges::sort(*list);
     list->erase(std::unique(list->begin(), list->end()), list->end());
   }
-  for (const int32_t tensor : row.ofm_tensors) writer_[static_cast<size_t>(tensor)] = index;
+  for (const int32_t tensor : row.ofm_tensors)
+    writers_[static_cast<size_t>(tensor)].push_back(index);
   lowering_.rows.push_back(std::move(row));
   return index;
 }
@@ -75,8 +77,9 @@ bool RowBuilder::is_placed_on(int32_t op_index, Placement placement) const {
 }
 
 int32_t RowBuilder::writer(int32_t tensor) const {
-  if (tensor < 0 || static_cast<size_t>(tensor) >= writer_.size()) return -1;
-  return writer_[static_cast<size_t>(resolve(tensor))];
+  if (tensor < 0 || static_cast<size_t>(tensor) >= writers_.size()) return -1;
+  const std::vector<int32_t>& rows = writers_[static_cast<size_t>(resolve(tensor))];
+  return rows.empty() ? -1 : rows.back();
 }
 
 bool RowBuilder::is_only_use(int32_t tensor, int32_t op_index) const {
@@ -85,24 +88,35 @@ bool RowBuilder::is_only_use(int32_t tensor, int32_t op_index) const {
   return readers.size() == 1 && readers.front() == op_index;
 }
 
+bool RowBuilder::is_graph_output(int32_t tensor) const {
+  return is_graph_output_[static_cast<size_t>(tensor)] != 0;
+}
+
+const std::vector<int32_t>& RowBuilder::consumers(int32_t tensor) const {
+  return index_.consumers[static_cast<size_t>(tensor)];
+}
+
+void RowBuilder::write_into(int32_t row_index, int32_t part, int32_t tensor) {
+  const int32_t from = resolve(part);
+  for (int32_t& written : row(row_index).ofm_tensors)
+    if (written == from) written = tensor;
+  std::erase(writers_[static_cast<size_t>(from)], row_index);
+  writers_[static_cast<size_t>(tensor)].push_back(row_index);
+}
+
 void RowBuilder::fuse(int32_t op_index, int32_t row_index) {
-  Row& into = row(row_index);
-  into.fused.push_back(op_index);
+  row(row_index).fused.push_back(op_index);
   const Operator& folded = op(op_index);
-  const int32_t output = folded.outputs.front();
-  for (int32_t& tensor : into.ofm_tensors)
-    if (writer_[static_cast<size_t>(tensor)] == row_index &&
-        std::ranges::any_of(folded.inputs,
-                            [&](int32_t input) { return input >= 0 && resolve(input) == tensor; }))
-      tensor = output;
-  writer_[static_cast<size_t>(output)] = row_index;
+  write_into(row_index, folded.inputs.front(), folded.outputs.front());
   place(op_index, Placement::kFolded, {});
 }
 
 void RowBuilder::alias(int32_t op_index) {
   const Operator& free = op(op_index);
-  const int32_t input = free.inputs.front(), output = free.outputs.front();
-  if (input != output) lowering_.storage[static_cast<size_t>(output)] = resolve(input);
+  const int32_t input = free.inputs[operand_roles(free).ifm];
+  for (const int32_t output : free.outputs)
+    if (output >= 0 && output != input)
+      lowering_.storage[static_cast<size_t>(output)] = resolve(input);
   if (const int32_t producer = writer(input); producer >= 0)
     row(producer).fused.push_back(op_index);
   place(op_index, Placement::kFolded, {});

@@ -37,17 +37,25 @@ class RowBuilder {
   void place(int32_t op, Placement placement, std::string reason);
   [[nodiscard]] bool is_placed_on(int32_t op, Placement placement) const;
 
-  // The row that writes the tensor, or -1.
+  // The last row that writes the tensor, or -1. A concatenation has several writers.
   [[nodiscard]] int32_t writer(int32_t tensor) const;
   // True when the tensor's only use is this operator, so that its producer may write the
   // operator's result instead.
   [[nodiscard]] bool is_only_use(int32_t tensor, int32_t op) const;
+  // The operator that makes the tensor, or -1.
+  [[nodiscard]] int32_t producer(int32_t tensor) const {
+    return index_.producer[static_cast<size_t>(tensor)];
+  }
+  [[nodiscard]] bool is_graph_output(int32_t tensor) const;
+  [[nodiscard]] const std::vector<int32_t>& consumers(int32_t tensor) const;
 
   // The operator is done inside `row`, which from now on writes the operator's output in place of
   // its input.
   void fuse(int32_t op, int32_t row);
-  // The operator does nothing: its output is its input's memory.
+  // The operator does nothing: its outputs are (parts of) its input's memory.
   void alias(int32_t op);
+  // Row `row` writes `tensor` (a part of it) in place of `part`: a concatenation without a copy.
+  void write_into(int32_t row, int32_t part, int32_t tensor);
 
   void warn(std::string text);
 
@@ -58,7 +66,7 @@ class RowBuilder {
   const Subgraph& subgraph_;
   Lowering& lowering_;
   GraphIndex index_;
-  std::vector<int32_t> writer_;
+  std::vector<std::vector<int32_t>> writers_;
   std::vector<uint8_t> is_graph_output_;
 };
 

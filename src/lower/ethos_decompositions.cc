@@ -1,0 +1,346 @@
+#include "src/lower/ethos_decompositions.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "src/lower/ethos_memory_rows.h"
+#include "src/lower/operator_shapes.h"
+
+namespace edgesage::ethos {
+namespace {
+
+int32_t to_int32(int64_t value) {
+  return static_cast<int32_t>(std::clamp<int64_t>(value, 1, std::numeric_limits<int32_t>::max()));
+}
+
+bool is_8_bit(DataType type) { return type == DataType::kInt8 || type == DataType::kUInt8; }
+
+bool is_u85(const RowBuilder& builder) { return builder.target().kind == TargetKind::kEthosU85; }
+
+// First of several rows: reads the operator's inputs, writes an intermediate result.
+Row opening(const Row& whole, RowKind kind, Shape4 ifm, Shape4 ofm) {
+  Row row = whole;
+  row.kind = kind;
+  row.ifm = ifm;
+  row.ofm = ofm;
+  row.activation = OpKind::kUnknown;
+  row.has_ifm2 = false;
+  row.ifm2_constant = false;
+  row.ofm_tensors.clear();
+  return row;
+}
+
+// Last of several rows: reads intermediate results, writes the operator's output.
+Row closing(const Row& whole, RowKind kind, Shape4 ifm, std::vector<int32_t> inputs) {
+  Row row = whole;
+  row.kind = kind;
+  row.ifm = ifm;
+  row.ifm_type = DataType::kInt32;
+  row.has_ifm2 = false;
+  row.ifm2_constant = false;
+  row.weights = row.bias = kNoTensor;
+  row.invented_weights = false;
+  row.kernel_h = row.kernel_w = 1;
+  row.ifm_tensors.clear();
+  row.inputs = std::move(inputs);
+  std::ranges::sort(row.inputs);
+  return row;
+}
+
+// 32-bit steps on one value a softmax, in order, after the count of leading zeros.
+constexpr std::array kReciprocal = {RowKind::kSub, RowKind::kSub, RowKind::kShift, RowKind::kMul,
+                                    RowKind::kAdd};
+constexpr std::array kNewtonStep = {RowKind::kMul, RowKind::kSub, RowKind::kMul, RowKind::kMul,
+                                    RowKind::kAdd};
+constexpr std::array kReciprocal16 = {RowKind::kSub,   RowKind::kShift, RowKind::kSub,
+                                      RowKind::kShift, RowKind::kShift, RowKind::kSub};
+
+struct SoftmaxRows {
+  Shape4 all, one;  // every element; one value a softmax
+  int32_t exponentials = -1;
+  int32_t summands = -1;
+};
+
+// Maximum, difference from it, exponential by table.
+SoftmaxRows add_exponentials(RowBuilder& builder, const Row& whole) {
+  SoftmaxRows rows;
+  const int64_t count = saturating_product(std::array{whole.ifm.n, whole.ifm.h, whole.ifm.w});
+  rows.all = {1, 1, count, whole.ifm.c};
+  rows.one = {1, 1, count, 1};
+  Row maximum = opening(whole, RowKind::kMaxPool, rows.all, rows.one);
+  maximum.kernel_w = to_int32(whole.ifm.c);
+  const int32_t max_row = builder.add(std::move(maximum));
+  Row difference = opening(whole, RowKind::kSub, rows.all, rows.all);
+  difference.ifm2 = rows.one;
+  difference.has_ifm2 = true;
+  difference.ofm_type = DataType::kInt32;
+  difference.inputs = {max_row};
+  if (is_8_bit(whole.ifm_type)) {
+    difference.activation = OpKind::kExp;
+    rows.exponentials = builder.add(std::move(difference));
+    rows.summands =
+        builder.add_inner(whole, RowKind::kShift, rows.all, rows.all, {rows.exponentials});
+    return rows;
+  }
+  const int32_t difference_row = builder.add(std::move(difference));
+  const int32_t scaled =
+      builder.add_inner(whole, RowKind::kMul, rows.all, rows.all, {difference_row});
+  rows.exponentials = builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {scaled});
+  builder.row(rows.exponentials).activation = OpKind::kExp;
+  rows.summands = rows.exponentials;
+  return rows;
+}
+
+}  // namespace
+
+void lower_softmax(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kSoftmax, Placement::kNpu);
+  const bool narrow = is_8_bit(whole.ifm_type);
+  const SoftmaxRows rows = add_exponentials(builder, whole);
+  const Shape4 one = rows.one;
+  const int32_t sum = builder.add_inner(whole, RowKind::kReduce, rows.all, one, {rows.summands});
+  const int32_t zeros = builder.add_inner(whole, RowKind::kShift, one, one, {sum});
+  int32_t last = zeros;
+  const auto step = [&](RowKind kind) { last = builder.add_inner(whole, kind, one, one, {last}); };
+  if (narrow) {
+    for (const RowKind kind : kReciprocal) step(kind);
+    for (int i = 0; i < 3; ++i)
+      for (const RowKind kind : kNewtonStep) step(kind);
+    step(RowKind::kMul);
+  } else {
+    for (const RowKind kind : kReciprocal16) step(kind);
+    last = builder.add_inner(whole, RowKind::kMul, rows.all, rows.all, {rows.exponentials, last});
+  }
+  const int32_t spread =
+      builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {rows.exponentials, last});
+  builder.add(closing(whole, RowKind::kShift, rows.all, {zeros, spread}));
+}
+
+void lower_mean(RowBuilder& builder, int32_t index) {
+  // A depthwise convolution with made-up weights sums, a multiplication divides. Its kernel has at
+  // most 64 x 64 taps; larger windows are summed in bands.
+  constexpr int64_t kMostTaps = 4096;
+  const Row whole = builder.make(index, RowKind::kReduce, Placement::kNpu);
+  const Tensor* input = input_tensor(builder.subgraph(), builder.op(index), 0);
+  const auto axes = reduction_axes(builder.graph(), builder.subgraph(), builder.op(index));
+  if (input == nullptr || !axes) {
+    builder.add(whole);
+    return;
+  }
+  const auto rank = static_cast<int64_t>(input->shape.size());
+  const auto reduces = [&](int64_t from_end) {
+    return std::ranges::find(*axes, rank - from_end) != axes->end();
+  };
+  Shape4 ifm = whole.ifm;
+  // Over depth: the tensor is seen with its depth as width (another dimension is 1).
+  if (reduces(1)) ifm = {ifm.n, saturating_product(std::array{ifm.h, ifm.w}), ifm.c, 1};
+  const bool over_h = reduces(1) ? reduces(2) || reduces(3) : reduces(3);
+  const bool over_w = reduces(1) || reduces(2);
+  const int64_t kernel_w = over_w ? ifm.w : 1, kernel_h = over_h ? ifm.h : 1;
+  const Shape4 ofm{ifm.n, over_h ? 1 : ifm.h, over_w ? 1 : ifm.w, ifm.c};
+  const int64_t band = std::max<int64_t>(kMostTaps / std::max<int64_t>(kernel_w, 1), 1);
+  const int64_t bands = over_h ? std::max<int64_t>((kernel_h + band - 1) / band, 1) : 1;
+  std::vector<int32_t> sums;
+  for (int64_t i = 0; i < bands; ++i) {
+    const int64_t rows = over_h ? std::min(band, kernel_h - i * band) : 1;
+    Row sum = opening(whole, RowKind::kDepthwiseConv2D,
+                      {ifm.n, over_h ? rows : ifm.h, ifm.w, ifm.c}, ofm);
+    sum.kernel_h = to_int32(rows);
+    sum.kernel_w = to_int32(kernel_w);
+    sum.groups = std::max<int64_t>(ifm.c, 1);
+    sum.invented_weights = true;
+    sum.ofm_type = DataType::kInt32;
+    sums.push_back(builder.add(std::move(sum)));
+  }
+  int32_t total = sums.front();
+  for (size_t i = 1; i < sums.size(); ++i)
+    total = builder.add_inner(whole, RowKind::kAdd, ofm, ofm, {total, sums[i]});
+  builder.add(closing(whole, RowKind::kMul, ofm, {total}));
+}
+
+void lower_reduction(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kReduce, Placement::kNpu);
+  const OpKind kind = builder.op(index).kind;
+  const auto axes = reduction_axes(builder.graph(), builder.subgraph(), builder.op(index));
+  const Tensor* input = input_tensor(builder.subgraph(), builder.op(index), 0);
+  const bool over_depth = axes && input != nullptr && !axes->empty() &&
+                          axes->back() + 1 == static_cast<int64_t>(input->shape.size());
+  if (kind == OpKind::kSum && !over_depth) {
+    const int32_t turned = builder.add(opening(whole, RowKind::kTranspose, whole.ifm, whole.ifm));
+    builder.add(closing(whole, RowKind::kReduce, whole.ifm, {turned}));
+    return;
+  }
+  const bool negated = kind == OpKind::kReduceMin && !is_u85(builder);
+  const bool in_two = axes && axes->size() > 1;
+  if (!negated && !in_two) {
+    builder.add(whole);
+    return;
+  }
+  int32_t last = -1;
+  const RowKind first = negated ? RowKind::kSub : RowKind::kReduce;
+  const Shape4 middle = negated ? whole.ifm : Shape4{1, 1, whole.ifm.w, whole.ifm.c};
+  last = builder.add(opening(whole, first, whole.ifm, middle));
+  if (negated) last = builder.add_inner(whole, RowKind::kReduce, whole.ifm, whole.ofm, {last});
+  builder.add(closing(whole, negated ? RowKind::kSub : RowKind::kReduce,
+                      negated ? whole.ofm : middle, {last}));
+}
+
+void lower_arg_max(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kArgMax, Placement::kNpu);
+  if (is_u85(builder)) {
+    builder.add(whole);
+    return;
+  }
+  // Value and index share 16 bits; the maximum over depth is taken, a table drops the value.
+  const Shape4 one{whole.ifm.n, whole.ifm.h, whole.ifm.w, 1};
+  Row joined = opening(whole, RowKind::kDepthwiseConv2D, whole.ifm, whole.ifm);
+  joined.invented_weights = true;
+  joined.groups = std::max<int64_t>(whole.ifm.c, 1);
+  joined.ofm_type = DataType::kInt16;
+  const int32_t joined_row = builder.add(std::move(joined));
+  const int32_t maximum = builder.add_inner(whole, RowKind::kMaxPool, whole.ifm, one, {joined_row});
+  builder.row(maximum).kernel_w = to_int32(whole.ifm.c);
+  builder.add(closing(whole, RowKind::kLut, one, {maximum}));
+}
+
+void lower_resize(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kResize, Placement::kNpu);
+  const Operator& op = builder.op(index);
+  const bool stretched = whole.ifm.h == 1 && whole.ifm.w == 1;
+  if (is_u85(builder) || stretched || whole.ifm == whole.ofm) {
+    builder.add(whole);
+    return;
+  }
+  const bool halves = op.kind == OpKind::kResizeBilinear && op.attr_int("half_pixel_centers", 0);
+  if (halves) {  // edges are copied, four depthwise convolutions make the four phases
+    const int32_t padded = builder.add(opening(whole, RowKind::kCopy, whole.ifm, whole.ifm));
+    for (int i = 0; i < 4; ++i) {
+      Row phase = closing(whole, RowKind::kDepthwiseConv2D, whole.ifm, {padded});
+      phase.ifm_type = whole.ifm_type;
+      phase.ofm = whole.ifm;
+      phase.kernel_h = phase.kernel_w = 2;
+      phase.groups = std::max<int64_t>(whole.ifm.c, 1);
+      phase.invented_weights = true;
+      builder.add(std::move(phase));
+    }
+    return;
+  }
+  // Doubled again and again; the last step interpolates.
+  Shape4 at = whole.ifm;
+  int32_t last = -1;
+  while (at.h * 4 <= whole.ofm.h + 3 && at.w * 4 <= whole.ofm.w + 3) {
+    Shape4 next = at;
+    next.h = at.h * 2;
+    next.w = at.w * 2;
+    if (last < 0) {
+      last = builder.add(opening(whole, RowKind::kResize, at, next));
+    } else {
+      last = builder.add_inner(whole, RowKind::kResize, at, next, {last});
+      builder.row(last).ifm_type = builder.row(last).ofm_type = whole.ifm_type;
+    }
+    at = next;
+  }
+  if (last < 0) {
+    builder.add(whole);
+    return;
+  }
+  Row final_row = closing(whole, RowKind::kResize, at, {last});
+  final_row.ifm_type = whole.ifm_type;
+  builder.add(std::move(final_row));
+}
+
+void lower_mat_mul(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kMatMul, Placement::kNpu);
+  const Tensor* right = input_tensor(builder.subgraph(), builder.op(index), 1);
+  const Shape4 shape = right != nullptr ? to_shape4(*right) : Shape4{};
+  Row turned = opening(whole, RowKind::kTranspose, shape, shape);
+  turned.weights = turned.bias = kNoTensor;
+  const std::vector<int32_t>& inputs = builder.op(index).inputs;
+  turned.ifm_tensors.clear();
+  if (right != nullptr && !right->is_constant()) turned.ifm_tensors.push_back(inputs[1]);
+  const int32_t turned_row = builder.add(std::move(turned));
+  Row product = whole;
+  product.ifm2 = shape;
+  product.has_ifm2 = true;
+  if (inputs.size() > 1 && inputs[0] != inputs[1]) std::erase(product.ifm_tensors, inputs[1]);
+  product.inputs = {turned_row};
+  builder.add(std::move(product));
+}
+
+void lower_squared_difference(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kMul, Placement::kNpu);
+  std::vector<int32_t> operands;
+  for (const Shape4& shape : {whole.ifm, whole.ifm2}) {
+    const int32_t copied = builder.add(opening(whole, RowKind::kCopy, shape, shape));
+    operands.push_back(builder.add_inner(whole, RowKind::kMul, shape, shape, {copied}));
+  }
+  const int32_t difference =
+      builder.add_inner(whole, RowKind::kSub, whole.ofm, whole.ofm, operands);
+  const int32_t square =
+      builder.add_inner(whole, RowKind::kMul, whole.ofm, whole.ofm, {difference});
+  builder.add(closing(whole, RowKind::kMul, whole.ofm, {square}));
+}
+
+void lower_transpose(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kTranspose, Placement::kNpu);
+  const Tensor* order = input_tensor(builder.subgraph(), builder.op(index), 1);
+  const auto axes = order != nullptr ? constant_ints(builder.graph(), *order) : std::nullopt;
+  // Two axes are swapped at a time on U55 and U65; rotating all three takes two rows.
+  size_t moved = 0;
+  for (size_t i = 0; axes && i < axes->size(); ++i)
+    if ((*axes)[i] != static_cast<int64_t>(i)) ++moved;
+  if (is_u85(builder) || moved <= 2) {
+    builder.add(whole);
+    return;
+  }
+  const int32_t first = builder.add(opening(whole, RowKind::kTranspose, whole.ifm, whole.ifm));
+  Row second = closing(whole, RowKind::kTranspose, whole.ifm, {first});
+  second.ifm_type = whole.ifm_type;
+  builder.add(std::move(second));
+}
+
+void lower_depthwise(RowBuilder& builder, int32_t index) {
+  Row row = builder.make(index, RowKind::kDepthwiseConv2D, Placement::kNpu);
+  absorb_padding(builder, row);
+  // One input channel that is multiplied is an ordinary convolution.
+  if (row.ifm.c == 1 && row.ofm.c > 1) {
+    row.kind = RowKind::kConv2D;
+    row.groups = 1;
+  }
+  const bool interleaved = row.kind == RowKind::kDepthwiseConv2D && row.ofm.c > row.ifm.c;
+  if (!interleaved) {
+    builder.add(std::move(row));
+    return;
+  }
+  const Row whole = row;
+  Row products = whole;
+  products.ofm_tensors.clear();
+  const int32_t products_row = builder.add(std::move(products));
+  Row sorted = closing(whole, RowKind::kTranspose, whole.ofm, {products_row});
+  sorted.ifm_type = whole.ofm_type;
+  sorted.activation = OpKind::kUnknown;
+  builder.add(std::move(sorted));
+}
+
+void lower_leaky_relu(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kActivation, Placement::kNpu);
+  const Operator& op = builder.op(index);
+  const Tensor* in = input_tensor(builder.subgraph(), op, 0);
+  const Tensor* out = output_tensor(builder.subgraph(), op, 0);
+  const bool same_scale = in != nullptr && out != nullptr &&
+                          in->quantization.scale == out->quantization.scale &&
+                          in->quantization.zero_point == out->quantization.zero_point;
+  if (is_u85(builder) || same_scale) {
+    builder.add(whole);
+    return;
+  }
+  const int32_t small = builder.add(opening(whole, RowKind::kMul, whole.ifm, whole.ofm));
+  const int32_t large = builder.add(opening(whole, RowKind::kMul, whole.ifm, whole.ofm));
+  Row maximum = closing(whole, RowKind::kMinMax, whole.ofm, {small, large});
+  maximum.ifm_type = whole.ofm_type;
+  builder.add(std::move(maximum));
+}
+
+}  // namespace edgesage::ethos
