@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/nn/model.h"
+#include "src/nn/stepper.h"
 #include "tests/nn/random_batch.h"
 
 namespace {
@@ -17,16 +18,19 @@ void* counted(std::size_t size, std::size_t alignment) {
   if (posix_memalign(&memory, alignment, size) != 0) throw std::bad_alloc();
   return memory;
 }
+
+// Out of line, or the compiler takes the pair of new and free for a mistake.
+[[gnu::noinline]] void release(void* memory) { std::free(memory); }
 }  // namespace
 
 void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 
 namespace edgesage::nn {
 namespace {
@@ -56,6 +60,22 @@ TEST(Allocation, DrawingGraphsIntoABatchAllocatesNothingOnceItHasGrown) {
     batch.clear();
     for (int32_t g = 5; g >= 0; --g) append_graph(data, g, batch);
   }
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(Allocation, TrainingStepAllocatesNothingOnceBuffersHaveGrown) {
+  ModelConfig config = small_config();
+  config.dropout = 0.1;
+  Rng rng(3);
+  const Model model = *Model::create(config);
+  const Batch data = random_batch(config, {.graphs = 8, .max_nodes = 20}, rng);
+  const TrainOptions options{.threads = 1};
+  Stepper stepper(model, data, options);
+  const std::vector<int32_t> graphs{0, 1, 2, 3, 4, 5, 6, 7};
+  stepper.step(graphs, 1e-3);
+  const int64_t before = allocations;
+  stepper.step(graphs, 1e-3);
+  stepper.step(std::span(graphs).first(3), 1e-3);
   EXPECT_EQ(allocations, before);
 }
 

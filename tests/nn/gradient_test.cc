@@ -1,5 +1,6 @@
 // The hand-written backward pass against finite differences of an independent forward pass in
 // double.
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -111,6 +112,56 @@ TEST(Gradient, MissingLabelsGiveNone) {
   batch.weight.clear();
   EXPECT_EQ(loss_and_gradient(model, batch, {}, gradient), 0.0);
   for (const float value : gradient) EXPECT_EQ(value, 0.0f);
+}
+
+// Loss of a batch with the dropout of one seed, and its gradient.
+double loss_with_dropout(const Model& model, const std::vector<float>& parameters,
+                         const Batch& batch, const Dropout& dropout, Workspace& workspace,
+                         std::vector<float>& gradient) {
+  PackedWeights packed, transposed;
+  pack(model.layout(), parameters.data(), packed);
+  pack_transposed(model.config(), model.layout(), parameters.data(), transposed);
+  const Network network{model.config(), model.layout(), parameters.data(), packed};
+  LabelWeights weights;
+  weights.reset(model.config().quantity_count());
+  for (int32_t g = 0; g < batch.graphs(); ++g) weights.add(model.config(), batch, g);
+  LossSums sums;
+  sums.reset(model.config().quantity_count());
+  BackwardBuffers buffers;
+  forward(network, batch, dropout, workspace);
+  loss_and_head_gradient(model.config(), {.delta = 5, .node_delta = 5}, weights, batch, workspace,
+                         sums, buffers);
+  gradient.assign(parameters.size(), 0.0f);
+  backward(network, transposed, batch, dropout, workspace, buffers, gradient.data());
+  return sums.loss;
+}
+
+TEST(Gradient, GoesThroughDropout) {
+  ModelConfig config = small_config();
+  config.hidden = 32;
+  Rng rng(9);
+  const Model model = random_model(config, rng);
+  const Batch batch = random_batch(config, {.graphs = 8, .max_nodes = 30, .min_nodes = 20}, rng);
+  const Dropout dropout{.rate = 0.25, .seed = 77};
+  const std::vector<float> parameters(model.parameters().begin(), model.parameters().end());
+  std::vector<float> gradient, unused;
+  Workspace workspace;
+  loss_with_dropout(model, parameters, batch, dropout, workspace, gradient);
+  const kernels::AlignedFloats& kept = workspace.layers[1].kept;
+  const auto dropped = static_cast<double>(std::count(kept.begin(), kept.end(), 0.0f));
+  EXPECT_NEAR(dropped / static_cast<double>(kept.size()), 0.25, 0.03);
+  // The slope along the gradient is its length.
+  double length = 0;
+  for (const float value : gradient) length += double{value} * double{value};
+  length = std::sqrt(length);
+  const auto loss_at = [&](double distance) {
+    std::vector<float> moved = parameters;
+    for (size_t i = 0; i < moved.size(); ++i)
+      moved[i] += static_cast<float>(distance * double{gradient[i]} / length);
+    return loss_with_dropout(model, moved, batch, dropout, workspace, unused);
+  };
+  const double step = 1e-3;
+  EXPECT_NEAR((loss_at(step) - loss_at(-step)) / (2 * step), length, 1e-2 * length);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kernels/kernel_test.h"
 #include "tests/nn/random_batch.h"
 #include "tests/nn/reference_network.h"
 
@@ -184,6 +185,18 @@ TEST(Model, HugeAndTinyPriorsStayFinite) {
     f.batch.log_prior[i] = i % 2 == 0 ? 60.0f : -60.0f;
   for (const double total : f.model.predict(f.batch, f.workspace).totals)
     EXPECT_TRUE(std::isfinite(total));
+}
+
+TEST(Model, InstructionSetsAgree) {
+  Fixture f(20);
+  const Outputs expected = f.model.predict(f.batch, f.workspace);
+  for (const int64_t target : kernels::targets_to_test()) {
+    const kernels::ForcedTarget forced(target);
+    const Outputs& out = f.model.predict(f.batch, f.workspace);
+    for (size_t i = 0; i < out.totals.size(); ++i)
+      EXPECT_NEAR(out.totals[i], expected.totals[i], 1e-5 * expected.totals[i])
+          << hwy::TargetName(target);
+  }
 }
 
 TEST(Model, ParameterTableCoversTheParametersOnceWithUniqueNames) {
