@@ -36,6 +36,10 @@ CREATE TABLE environments(
   id INTEGER PRIMARY KEY,
   hash TEXT NOT NULL UNIQUE,
   json TEXT NOT NULL) STRICT;
+CREATE TABLE reasons(
+  id INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  json TEXT NOT NULL) STRICT;
 CREATE TABLE measurements(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   network INTEGER NOT NULL REFERENCES networks(id),
@@ -48,7 +52,7 @@ CREATE TABLE measurements(
   time_unix_ms INTEGER NOT NULL,
   statistic TEXT NOT NULL,
   quantities TEXT NOT NULL,
-  missing TEXT NOT NULL,
+  missing INTEGER NOT NULL REFERENCES reasons(id),
   stationary INTEGER NOT NULL,
   cpu_operators INTEGER NOT NULL,
   operator_unit TEXT NOT NULL,

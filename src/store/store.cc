@@ -73,7 +73,7 @@ int64_t now_unix_ms() {
       .count();
 }
 
-// The id of a protocol or an environment, of which equal ones are stored once.
+// The id of a protocol, an environment or a set of reasons, of which equal ones are stored once.
 int64_t document_id(SQLite::Database& db, const char* table, const StringMap& content) {
   const std::string json = encode_texts(content);
   Hasher hasher;
@@ -150,7 +150,7 @@ int64_t insert_measurement(SQLite::Database& db, const MeasurementKey& key,
   insert.bind(++index, time_unix_ms);
   insert.bind(++index, measurement.statistic);
   insert.bind(++index, encode_numbers(measurement.quantities));
-  insert.bind(++index, encode_texts(measurement.missing));
+  insert.bind(++index, document_id(db, "reasons", measurement.missing));
   insert.bind(++index, measurement.stationary ? 1 : 0);
   insert.bind(++index, measurement.cpu_operators);
   insert.bind(++index, measurement.operator_unit);
@@ -164,10 +164,11 @@ int64_t insert_measurement(SQLite::Database& db, const MeasurementKey& key,
 constexpr const char* kMeasurementQuery =
     "SELECT m.id, m.network, n.name, n.graph_hash, n.weights_hash, m.repeat, m.time_unix_ms, "
     "d.name, d.runtime, d.runtime_version, m.host_fingerprint, m.statistic, m.quantities, "
-    "m.missing, m.stationary, m.cpu_operators, m.operator_unit, p.json, e.json, m.error, "
+    "r.json, m.stationary, m.cpu_operators, m.operator_unit, p.json, e.json, m.error, "
     "m.samples, m.operators "
     "FROM measurements m JOIN networks n ON n.id = m.network JOIN devices d ON d.id = m.device "
     "JOIN protocols p ON p.id = m.protocol JOIN environments e ON e.id = m.environment "
+    "JOIN reasons r ON r.id = m.missing "
     "WHERE m.id > ?1 AND (?2 = '' OR m.device_name = ?2) AND "
     "(?3 = '' OR m.host_fingerprint = ?3) AND (?4 = 2 OR (m.error <> '') = ?4) "
     "ORDER BY m.id LIMIT ?5";

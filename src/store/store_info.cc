@@ -49,6 +49,7 @@ JOIN main.devices d ON d.name = od.name AND d.runtime = od.runtime
   AND d.runtime_version = od.runtime_version
 JOIN other.protocols op ON op.id = m.protocol JOIN main.protocols p ON p.hash = op.hash
 JOIN other.environments oe ON oe.id = m.environment JOIN main.environments e ON e.hash = oe.hash
+JOIN other.reasons oreason ON oreason.id = m.missing JOIN main.reasons r ON r.hash = oreason.hash
 )sql";
 
 int64_t count_of(SQLite::Database& db, const std::string& what) {
@@ -72,7 +73,7 @@ MergeReport merge_attached(SQLite::Database& db) {
   db.exec(
       "INSERT OR IGNORE INTO main.devices(name, runtime, runtime_version) "
       "SELECT name, runtime, runtime_version FROM other.devices ORDER BY id");
-  for (const char* table : {"protocols", "environments"})
+  for (const char* table : {"protocols", "environments", "reasons"})
     db.exec(
         fmt::format("INSERT OR IGNORE INTO main.{0}(hash, json) "
                     "SELECT hash, json FROM other.{0} ORDER BY id",
@@ -89,7 +90,7 @@ MergeReport merge_attached(SQLite::Database& db) {
       "repeat, protocol, environment, time_unix_ms, statistic, quantities, missing, stationary, "
       "cpu_operators, operator_unit, samples, operators, error) SELECT n.id, m.device_name, d.id, "
       "m.host_fingerprint, m.repeat, p.id, e.id, m.time_unix_ms, m.statistic, m.quantities, "
-      "m.missing, m.stationary, m.cpu_operators, m.operator_unit, m.samples, m.operators, m.error "
+      "r.id, m.stationary, m.cpu_operators, m.operator_unit, m.samples, m.operators, m.error "
       "{} {} ORDER BY m.id",
       kTheirs, kParts));
   report.already_there = count_of(db, "other.measurements") - report.measurements_added;
