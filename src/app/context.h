@@ -2,6 +2,7 @@
 // program; the library reads no environment variables.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -22,13 +23,13 @@ struct Context {
 
   // Called between two pieces of long work, from the thread that runs the command.
   std::function<void(int64_t done, int64_t total, std::string_view what)> progress;
-  // True: stop after the piece at hand and keep what is finished.
-  std::function<bool()> interrupted;
+  // Set by another thread or a signal: stop after the piece at hand and keep what is finished.
+  const std::atomic<bool>* stop = nullptr;
 
   void report(int64_t done, int64_t total, std::string_view what) const {
     if (progress) progress(done, total, what);
   }
-  [[nodiscard]] bool stop_wanted() const { return interrupted && interrupted(); }
+  [[nodiscard]] bool stop_wanted() const { return stop != nullptr && stop->load(); }
 };
 
 [[nodiscard]] Result<DeviceCatalog> load_devices(const Context& context);

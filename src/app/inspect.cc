@@ -68,22 +68,8 @@ InspectedTarget describe_target(const Graph& graph, const Lowering& lowering, In
   return target;
 }
 
-Result<Inspection> inspect_model(const std::string& path, const std::string& target, bool strict) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path));
-  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, target));
-  if (strict && !out.unsupported.empty())
-    return make_error(ErrorCode::kUnsupported, path, out.unsupported.front());
-  out.model = path;
-  std::error_code ignored;
-  if (const auto bytes = std::filesystem::file_size(path, ignored); !ignored)
-    out.file_bytes = static_cast<int64_t>(bytes);
-  return out;
-}
-
-}  // namespace
-
-Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) {
-  Inspection out;
+// What follows from the tables alone.
+void describe_tables(const Graph& graph, Inspection& out) {
   out.format = graph.format;
   out.description = graph.description;
   out.dtype = dominant_type(graph);
@@ -103,7 +89,31 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
     if (metadata.buffer != kNoBuffer)
       out.metadata[metadata.name] =
           static_cast<int64_t>(graph.buffers[static_cast<size_t>(metadata.buffer)].data.size());
+}
 
+Result<Inspection> inspect_model(const std::string& path, const std::string& target, bool strict) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path));
+  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, target));
+  if (strict && !out.unsupported.empty())
+    return make_error(ErrorCode::kUnsupported, path, out.unsupported.front());
+  out.model = path;
+  std::error_code ignored;
+  if (const auto bytes = std::filesystem::file_size(path, ignored); !ignored)
+    out.file_bytes = static_cast<int64_t>(bytes);
+  return out;
+}
+
+}  // namespace
+
+Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) {
+  Inspection out;
+  out.warnings = graph.warnings;
+  describe_tables(graph, out);
+  if (graph.subgraphs.empty()) {
+    out.warnings.emplace_back("the model has no subgraphs: nothing is computed");
+    out.memory.activations_bytes = 0;
+    return out;
+  }
   const GraphTotals totals = graph_totals(graph);
   out.macs = totals.macs;
   out.parameters = totals.parameters;
@@ -111,8 +121,6 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
   const Liveness alive = liveness(graph);
   out.memory = describe_memory(graph.main(), alive);
   add_operators(graph, alive, out);
-
-  out.warnings = graph.warnings;
   collect_warnings(graph, out.warnings, out.unsupported);
   if (!target.empty()) {
     EDGESAGE_ASSIGN_OR_RETURN(const Target known, target_from_name(target));

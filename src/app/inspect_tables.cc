@@ -47,10 +47,11 @@ void for_each_tensor(const Graph& graph, Visit visit) {
 
 // "a, b, c and 4 more"
 std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 4;
+  constexpr size_t kShown = 4, kLongest = 40;
   std::string text;
   for (size_t i = 0; i < std::min(kShown, names.size()); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
+    text += (i == 0 ? "" : ", ") +
+            (names[i].size() > kLongest ? names[i].substr(0, kLongest) + "..." : names[i]);
   if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
   return text;
 }

@@ -8,6 +8,7 @@
 
 #include "src/analysis/row_costs.h"
 #include "src/app/temporary_file.h"
+#include "src/app/worker_options.h"
 #include "src/base/file.h"
 #include "src/devices/measure.h"
 #include "src/devices/statistics.h"
@@ -18,15 +19,6 @@
 
 namespace edgesage::app {
 namespace {
-
-Result<Json> worker_options(const MeasureRequest& request) {
-  Json options = Json::object();
-  for (const auto& [name, text] : request.options) {
-    auto value = parse_json(text, name, ErrorCode::kInvalidArgument);
-    options[name] = value ? *value : Json(text);
-  }
-  return options;
-}
 
 std::optional<TimingSeries> summarize_series(const Measurement& measurement) {
   if (measurement.samples_ms.empty()) return std::nullopt;
@@ -117,8 +109,10 @@ class Campaign {
       file = copy->path();
     }
     const Result<Graph> graph = read_model(file);
-    if (!graph) {
-      Error error = graph.error();
+    if (!graph || graph->subgraphs.empty()) {
+      Error error = graph ? Error{ErrorCode::kDeviceFailed, model,
+                                  "the model has no subgraphs: there is nothing to run"}
+                          : graph.error();
       answers.push_back({model, device_.name, tl::unexpected(std::move(error))});
       return {};
     }
@@ -161,7 +155,7 @@ Result<Answers<MeasuredModel>> measure_models(const Context& context,
   EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device, catalog.find(request.device));
   MeasureOptions options;
   options.deadline = request.deadline;
-  EDGESAGE_ASSIGN_OR_RETURN(options.options, worker_options(request));
+  options.options = worker_options(request.options);
   EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker, WorkerClient::for_device(device, context.places));
   std::optional<Store> store;
   if (!request.store.empty()) {

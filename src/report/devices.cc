@@ -10,7 +10,7 @@
 namespace edgesage::report {
 
 std::string devices_text(const std::vector<DeviceStatus>& devices) {
-  TextTable table({"device", "predict", "measure", "description"});
+  TextTable table({"device", "predict", "measure", "description"}, 100);
   // A reason that holds for many devices is said once.
   std::map<std::string, std::vector<std::string>> reasons;
   for (const DeviceStatus& device : devices) {

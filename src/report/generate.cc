@@ -39,7 +39,7 @@ std::string generate_csv(const std::vector<GeneratedNetwork>& networks) {
 }
 
 std::string spaces_text(const std::vector<SearchSpace>& spaces) {
-  TextTable table({"space", ">version", "description"});
+  TextTable table({"space", ">version", "description"}, 100);
   for (const SearchSpace& space : spaces)
     table.add({space.name, std::to_string(space.version), space.description});
   return table.render();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "src/base/text.h"
 #include "src/report/json_common.h"
 #include "src/report/text_table.h"
@@ -25,20 +27,30 @@ std::string quantity_text(std::string_view name, double value) {
   return grouped(static_cast<int64_t>(value));
 }
 
+// Traffic, cycles and the areas that a device does not have are for programs: --format json.
+bool is_for_people(std::string_view name) {
+  return name.ends_with(kMilliseconds) ||
+         (name.ends_with(kBytes) && !name.ends_with("traffic_bytes"));
+}
+
+// Counts are whole numbers.
+Json number_json(std::string_view name, double value) {
+  if (name.ends_with(kMilliseconds) || value != std::floor(value)) return value;
+  return static_cast<int64_t>(value);
+}
+
 std::string model_text(const MeasuredModel& model) {
   std::string text = fmt::format("{}: {}, {} {}\n", model.model, model.device, model.runtime,
                                  model.runtime_version);
   for (const auto& [name, value] : model.quantities) {
-    // Figures of traffic and cycles are for programs; people get them with --format json.
-    if (!name.ends_with(kMilliseconds) && !name.ends_with(kBytes)) continue;
-    if (value == 0 || name.find("traffic") != std::string::npos) continue;
-    text += fmt::format("  {:<24} {}", name, quantity_text(name, value));
+    if (value == 0 || !is_for_people(name)) continue;
+    text += fmt::format("  {:<25} {}", name, quantity_text(name, value));
     if (name == "latency_ms") text += fmt::format(" ({})", model.statistic);
     text += '\n';
   }
   if (model.series) {
     const TimingSeries& series = *model.series;
-    text += fmt::format("  {:<24} median {} ms, 10% {} ms, 90% {} ms in {} runs\n", "series",
+    text += fmt::format("  {:<25} median {} ms, 10% {} ms, 90% {} ms in {} runs\n", "series",
                         decimal(series.p50_ms), decimal(series.p10_ms), decimal(series.p90_ms),
                         series.runs);
     if (!series.reason.empty()) text += fmt::format("  warning: {}\n", series.reason);
@@ -48,7 +60,8 @@ std::string model_text(const MeasuredModel& model) {
         "  warning: {} operator{} fell back to the CPU; the figures do not contain their time\n",
         model.cpu_operators, model.cpu_operators == 1 ? "" : "s");
   for (const auto& [name, reason] : model.missing)
-    text += fmt::format("  {:<24} not known: {}\n", name, reason);
+    if (name.ends_with(kMilliseconds) || name == "sram_bytes")
+      text += fmt::format("  {:<25} not known: {}\n", name, reason);
   if (model.stored_as) text += fmt::format("  stored as measurement {}\n", *model.stored_as);
   return text;
 }
@@ -75,12 +88,13 @@ Json latency_json(const MeasuredModel& model) {
 Json operators_json(const MeasuredModel& model) {
   Json out = Json::array();
   for (const MeasuredOperator& op : model.operators)
-    out.push_back({{"index", op.index},
-                   {"kind", op.kind},
-                   {model.operator_unit.empty() ? "cost" : model.operator_unit, op.cost},
-                   {"macs", op.macs},
-                   {"placement", op.placement},
-                   {"placement_reason", text_or_null(op.placement_reason)}});
+    out.push_back(
+        {{"index", op.index},
+         {"kind", op.kind},
+         {model.operator_unit.empty() ? "cost" : model.operator_unit, number_json("", op.cost)},
+         {"macs", op.macs},
+         {"placement", op.placement},
+         {"placement_reason", text_or_null(op.placement_reason)}});
   return out;
 }
 
@@ -93,7 +107,7 @@ Json model_json(const MeasuredModel& model) {
               {"per", "inference"}};
   out["latency_ms"] = latency_json(model);
   for (const auto& [name, value] : model.quantities)
-    if (name != "latency_ms") out[name] = value;
+    if (name != "latency_ms") out[name] = number_json(name, value);
   Json missing = Json::object();
   for (const auto& [name, reason] : model.missing) {
     if (!out.contains(name)) out[name] = nullptr;

@@ -49,8 +49,10 @@ std::string summary(const Inspection& model) {
     tensors += subgraph.tensors;
   }
   if (!model.description.empty()) line("description", shown(model.description));
-  line("inputs", ports(model.subgraphs.front().inputs));
-  line("outputs", ports(model.subgraphs.front().outputs));
+  if (!model.subgraphs.empty()) {
+    line("inputs", ports(model.subgraphs.front().inputs));
+    line("outputs", ports(model.subgraphs.front().outputs));
+  }
   line("operators", fmt::format("{} of {} kinds, {} tensors, {} subgraph{}", operators,
                                 model.operator_counts.size(), tensors, model.subgraphs.size(),
                                 model.subgraphs.size() == 1 ? "" : "s"));

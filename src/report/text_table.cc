@@ -8,8 +8,6 @@
 namespace edgesage::report {
 namespace {
 
-constexpr size_t kCellLimit = 60;
-
 void append_cell(std::string& line, std::string_view cell, size_t width, bool right, bool last) {
   const size_t blanks = width - std::min(width, cell.size());
   if (right) line.append(blanks, ' ');
@@ -19,7 +17,8 @@ void append_cell(std::string& line, std::string_view cell, size_t width, bool ri
 
 }  // namespace
 
-TextTable::TextTable(std::vector<std::string> headings) : headings_(std::move(headings)) {
+TextTable::TextTable(std::vector<std::string> headings, size_t cell_limit)
+    : headings_(std::move(headings)), cell_limit_(cell_limit) {
   for (std::string& heading : headings_) {
     right_.push_back(heading.starts_with('>'));
     if (right_.back()) heading.erase(0, 1);
@@ -28,7 +27,7 @@ TextTable::TextTable(std::vector<std::string> headings) : headings_(std::move(he
 
 void TextTable::add(std::vector<std::string> cells) {
   cells.resize(headings_.size());
-  for (std::string& cell : cells) cell = shown(cell, kCellLimit);
+  for (std::string& cell : cells) cell = shown(cell, cell_limit_);
   rows_.push_back(std::move(cells));
 }
 

@@ -12,8 +12,8 @@ namespace edgesage::report {
 class TextTable {
  public:
   // A heading that starts with '>' is right-aligned (and loses the '>').
-  explicit TextTable(std::vector<std::string> headings);
-  // Missing cells are blank; cells are cut to 60 characters. Characters of a terminal's control
+  explicit TextTable(std::vector<std::string> headings, size_t cell_limit = 60);
+  // Missing cells are blank; cells are cut to the limit. Characters of a terminal's control
   // sequences in names are replaced.
   void add(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
@@ -22,6 +22,7 @@ class TextTable {
 
  private:
   std::vector<std::string> headings_;
+  size_t cell_limit_;
   std::vector<bool> right_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -12,6 +12,7 @@ Run declare_inspect(CLI::App& command, Session& session) {
   };
   auto options = std::make_shared<Options>();
   command.add_option("MODEL", options->request.models, "Model files; - is standard input")
+      ->type_name("")
       ->required();
   command
       .add_option("--device", options->device,

@@ -1,70 +1,32 @@
 #include "src/app/measure.h"
 #include "src/report/measure.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/worker_flags.h"
 
 namespace edgesage::cli {
-namespace {
-
-struct Options {
-  app::MeasureRequest request;
-  std::vector<std::string> pairs;  // NAME=VALUE
-  int threads = 0;                 // 0: as the device says
-  double deadline_s = 300;
-  std::string format = "text";
-};
-
-int run(Options& options, Session& session) {
-  for (const std::string& pair : options.pairs) {
-    const size_t sign = pair.find('=');
-    options.request.options.emplace_back(pair.substr(0, sign), pair.substr(sign + 1));
-  }
-  if (options.threads > 0)
-    options.request.options.emplace_back("threads", std::to_string(options.threads));
-  options.request.deadline =
-      std::chrono::milliseconds(static_cast<int64_t>(options.deadline_s * 1e3));
-  const auto answers = app::measure_models(session.context(), options.request);
-  if (!answers) return session.fail(answers.error());
-  for (const auto& answer : *answers)
-    if (!answer.result) session.fail(answer.result.error());
-  const int code = interrupted() ? kInterrupted : exit_code(*answers);
-  return session.write(
-      options.format == "json" ? report::measure_json(*answers) : report::measure_text(*answers),
-      code);
-}
-
-}  // namespace
 
 Run declare_measure(CLI::App& command, Session& session) {
+  struct Options {
+    app::MeasureRequest request;
+    WorkerFlags worker;
+    std::string format = "text";
+  };
   auto options = std::make_shared<Options>();
-  command.add_option("MODEL", options->request.models, "Model files; - is standard input")
+  auto& request = options->request;
+  command.add_option("MODEL", request.models, "Model files; - is standard input")
+      ->type_name("")
       ->required();
-  command.add_option("--device", options->request.device, "Device; edgesage devices lists them")
+  command.add_option("--device", request.device, "Device; edgesage devices lists them")
       ->type_name("DEVICE")
       ->required();
   command
-      .add_option("--store", options->request.store,
+      .add_option("--store", request.store,
                   "Store that keeps every sample, the protocol and the model itself; made if it "
                   "does not exist")
       ->type_name("FILE");
-  command.add_option("--threads", options->threads, "Threads of a runtime that has them")
-      ->check(CLI::Range(1, 1024));
-  command
-      .add_option("--option", options->pairs,
-                  "Option of the device's worker, NAME=VALUE; repeatable")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->check([](const std::string& pair) {
-        return pair.find('=') == std::string::npos || pair.front() == '='
-                   ? pair + " is not of the form NAME=VALUE"
-                   : std::string();
-      });
-  command.add_option("--repeats", options->request.repeats, "Measure each model so often")
+  options->worker.add(command);
+  command.add_option("--repeats", request.repeats, "Measure each model so often")
       ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command.add_option("--deadline", options->deadline_s, "Seconds that one measurement may take")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -76,7 +38,17 @@ Run declare_measure(CLI::App& command, Session& session) {
       "Examples:\n"
       "  edgesage measure model.tflite --device ethos-u55-256\n"
       "  edgesage measure model.tflite --device host-litert --store labels.sqlite --format json");
-  return [options, &session] { return run(*options, session); };
+  return [options, &session] {
+    options->request.options = options->worker.options();
+    options->request.deadline = options->worker.deadline();
+    const auto answers = app::measure_models(session.context(), options->request);
+    if (!answers) return session.fail(answers.error());
+    for (const auto& answer : *answers)
+      if (!answer.result) session.fail(answer.result.error());
+    return session.write(
+        options->format == "json" ? report::measure_json(*answers) : report::measure_text(*answers),
+        interrupted() ? kInterrupted : exit_code(*answers));
+  };
 }
 
 }  // namespace edgesage::cli

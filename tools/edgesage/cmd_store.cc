@@ -14,7 +14,7 @@ Run declare_store(CLI::App& command, Session& session) {
   command.footer("Example:\n  edgesage store info labels.sqlite");
   CLI::App* info = command.add_subcommand("info", "Networks, devices, measurements and failures");
   info->allow_extras();
-  info->add_option("FILE", options->file, "Store")->required();
+  info->add_option("FILE", options->file, "Store")->type_name("")->required();
   info->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT")

@@ -17,6 +17,7 @@ struct Command {
   Run (*declare)(CLI::App& command, Session& session);
 };
 
+Run declare_annotate(CLI::App& command, Session& session);
 Run declare_devices(CLI::App& command, Session& session);
 Run declare_generate(CLI::App& command, Session& session);
 Run declare_inspect(CLI::App& command, Session& session);

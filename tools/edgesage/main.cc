@@ -18,6 +18,7 @@ constexpr Command kCommands[] = {
     {"measure", "Run models on a device, and store every sample", declare_measure},
     {"devices", "What can be predicted or measured here, and why not", declare_devices},
     {"generate", "Sample networks of a search space as .tflite files", declare_generate},
+    {"annotate", "Sample networks in bulk and measure them; resumable", declare_annotate},
     {"store", "What a store of measurements holds", declare_store},
     {"version", "Version of the program and of what it was built with", declare_version},
 };

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,10 +15,11 @@
 namespace edgesage::cli {
 namespace {
 
-volatile sig_atomic_t stop_signals = 0;
+std::atomic<bool> stop_wanted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
 
 void on_interrupt(int) {
-  stop_signals = 1;
+  stop_wanted = true;
   // The second one is not ours any more.
   signal(SIGINT, SIG_DFL);
 }
@@ -48,7 +50,7 @@ std::filesystem::path find_home(const std::filesystem::path& program) {
 
 }  // namespace
 
-bool interrupted() { return stop_signals != 0; }
+bool interrupted() { return stop_wanted; }
 
 void handle_interrupts() {
   struct sigaction action = {};
@@ -99,7 +101,7 @@ app::Context Session::context() {
     context.progress = [this](int64_t done, int64_t total, std::string_view what) {
       show_progress(done, total, what);
     };
-  context.interrupted = [] { return cli::interrupted(); };
+  context.stop = &stop_wanted;
   return context;
 }
 

@@ -1,0 +1,29 @@
+// What a run of annotation did. Plain data; units are in the names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace edgesage {
+
+// One pass over the networks on one device.
+struct AnnotationPass {
+  std::string device, host_fingerprint;
+  int32_t repeat = 0;
+  int32_t workers = 1;
+  int64_t networks = 0;
+  int64_t measured = 0;    // in this run, without failures
+  int64_t failed = 0;      // in this run; stored with their reason
+  int64_t already = 0;     // stored before
+  int64_t duplicates = 0;  // of networks measured under another name
+  double seconds = 0;
+};
+
+struct AnnotationSummary {
+  std::string store;
+  std::vector<AnnotationPass> passes;
+  bool stopped = false;  // before the end; the next run goes on
+};
+
+}  // namespace edgesage

@@ -1,0 +1,55 @@
+#include "src/app/annotate.h"
+
+#include <fmt/format.h>
+
+#include "src/app/worker_options.h"
+#include "src/learn/annotate.h"
+
+namespace edgesage::app {
+namespace {
+
+std::string describe(const AnnotateProgress& progress) {
+  std::string text =
+      fmt::format("{} pass {} of {}", progress.device, progress.pass + 1, progress.passes);
+  if (progress.per_second > 0) text += fmt::format(", {:.1f} a second", progress.per_second);
+  if (progress.failed > 0) text += fmt::format(", {} failed", progress.failed);
+  return text;
+}
+
+}  // namespace
+
+Result<AnnotationSummary> annotate_networks(const Context& context,
+                                            const AnnotateRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> names,
+      sample_names(request.spaces, request.seed, request.count, request.shard, request.shards));
+  EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
+  MeasureOptions measuring;
+  measuring.options = worker_options(request.options);
+  measuring.deadline = request.deadline;
+  AnnotateOptions options;
+  options.retry_failures = request.retry_failures;
+  options.stop = context.stop;
+  for (const std::string& name : request.devices) {
+    EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription device, catalog.find(name));
+    EDGESAGE_ASSIGN_OR_RETURN(
+        AnnotateDevice annotated,
+        annotate_device(device, context.places, measuring, request.workers, request.repeats));
+    options.devices.push_back(std::move(annotated));
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(Store store, Store::open(request.store, StoreMode::kWrite));
+  EDGESAGE_ASSIGN_OR_RETURN(const AnnotateReport report,
+                            annotate(store, names, options, [&](const AnnotateProgress& progress) {
+                              context.report(progress.done, progress.total, describe(progress));
+                            }));
+  AnnotationSummary summary;
+  summary.store = request.store;
+  summary.stopped = report.stopped;
+  for (const AnnotatePass& pass : report.passes)
+    summary.passes.push_back({pass.device, pass.host_fingerprint, pass.repeat, pass.workers,
+                              pass.names, pass.measured, pass.failed, pass.already, pass.duplicates,
+                              pass.seconds});
+  return summary;
+}
+
+}  // namespace edgesage::app

@@ -1,0 +1,92 @@
+"""`edgesage measure` and `store info` through the real workers."""
+
+import sqlite3
+import unittest
+
+from support import ToolTest, require, run, runtimes
+
+
+class Measure(ToolTest):
+    def setUp(self):
+        super().setUp()
+        require(self, runtimes(), "no device runtimes in .venv; ./dev setup installs them")
+
+    def test_an_estimate_is_a_latency_and_memory(self):
+        path = self.network()
+        answer = self.check(run("measure", path, "--device", "ethos-u55-256", "--format", "json"),
+                            0)
+        entry, = answer.json()["measurements"]
+        self.assertIsNone(entry["error"])
+        self.assertEqual(entry["latency_ms"]["statistic"], "estimate")
+        self.assertGreater(entry["latency_ms"]["value"], 0)
+        self.assertGreater(entry["sram_bytes"], 0)
+        self.assertEqual(entry["runtime"], "vela")
+        self.assertIsNone(entry["host_fingerprint"])
+        self.assertTrue(entry["operators"])
+
+    def test_this_computer_gives_a_series_with_its_protocol(self):
+        path = self.network()
+        answer = self.check(run("measure", path, "--device", "host-litert", "--option",
+                                "max_time_ms=200", "--option", "min_time_ms=50", "--format",
+                                "json"), 0)
+        entry, = answer.json()["measurements"]
+        latency = entry["latency_ms"]
+        self.assertEqual(latency["statistic"], "min")
+        self.assertEqual(latency["value"], latency["min"])
+        self.assertLessEqual(latency["min"], latency["p10"])
+        self.assertLessEqual(latency["p10"], latency["p50"])
+        self.assertLessEqual(latency["p50"], latency["p90"])
+        self.assertEqual(latency["runs"], len(entry["samples_ms"]))
+        self.assertTrue(entry["protocol"])
+        self.assertTrue(entry["environment"])
+        self.assertTrue(entry["host_fingerprint"])
+
+    def test_one_bad_file_does_not_spoil_the_others_and_the_store_keeps_the_rest(self):
+        path = self.network()
+        bad = self.dir / "bad.tflite"
+        bad.write_bytes(b"<html>")
+        store = self.dir / "labels.sqlite"
+        answer = self.check(run("measure", path, bad, path, "--device", "ethos-u55-256", "--store",
+                                store, "--format", "json"), 3)
+        first, second, third = answer.json()["measurements"]
+        self.assertIsNone(first["error"])
+        self.assertEqual(second["error"]["code"], 3)
+        self.assertEqual(first["latency_ms"], third["latency_ms"])
+        self.assertNotEqual(first["stored_as"], third["stored_as"])
+        info = self.check(run("store", "info", store, "--format", "json"), 0).json()
+        self.assertEqual(info["networks"], 1)
+        device, = info["devices"]
+        self.assertEqual((device["measured"], device["repeats"], device["failed"]), (2, 2, 0))
+        self.assertEqual(sqlite3.connect(store).execute("pragma integrity_check").fetchone(),
+                         ("ok",))
+
+    def test_standard_input_is_measured_too(self):
+        path = self.network()
+        answer = self.check(run("measure", "-", "--device", "ethos-u55-256", "--format", "json",
+                                stdin=path.read_bytes()), 0)
+        self.assertEqual(answer.json()["measurements"][0]["model"], "-")
+
+    def test_wrong_worker_options_are_refused(self):
+        answer = self.check(run("measure", self.network(), "--device", "ethos-u55-256", "--option",
+                                "no_such_option=1"), 2)
+        self.assertIn("no_such_option", answer.err)
+
+    def test_a_missing_runtime_is_named_with_its_remedy(self):
+        home = self.dir / "home"
+        (home / "devices").mkdir(parents=True)
+        (home / "devices" / "gone.toml").write_text(
+            'runtime = "gone"\nworker = ["{python}"]\nstatistic = "min"\nhost_bound = false\n'
+            'quantities = ["latency_ms"]\n[[requires]]\npath = "{source_dir}/gone"\n'
+            'what = "the gone runtime"\nremedy = "run ./dev setup"\n'
+            '[[device]]\nname = "gone"\ndescription = "gone"\ntarget = "litert-xnnpack"\n')
+        environment = {"EDGESAGE_HOME": str(home)}
+        answer = self.check(run("measure", self.network(), "--device", "gone", env=environment), 5)
+        self.assertIn("the gone runtime", answer.err)
+        self.assertIn("./dev setup", answer.err)
+        listed = self.check(run("devices", "--format", "json", env=environment), 0).json()
+        self.assertFalse(listed["devices"][0]["measure"]["possible"])
+        self.assertIn("./dev setup", listed["devices"][0]["measure"]["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
