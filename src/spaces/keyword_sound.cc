@@ -72,14 +72,29 @@ constexpr Parameter kLineBlock = one_of(
     "line_block", "0 residual (TC-ResNet), 1 separable, 2 plain", {{0, 40}, {1, 42}, {2, 18}});
 constexpr Parameter kLineAlongWidth =
     chance("line_along_width", "time along the width, not the height", 0.4);
-constexpr Parameter kLineKernel =
-    one_of("line_kernel", "window over time",
-           {{3, 22}, {5, 18}, {7, 14}, {9, 28}, {11, 12}, {13, 3}, {15, 3}});
+constexpr Parameter kLineKernel = one_of("line_kernel", "window over time",
+                                         {{3, 20},
+                                          {4, 4},
+                                          {5, 16},
+                                          {6, 3},
+                                          {7, 13},
+                                          {8, 4},
+                                          {9, 24},
+                                          {10, 4},
+                                          {11, 8},
+                                          {13, 2},
+                                          {15, 2}});
 constexpr Parameter kLineBlocks = integers("line_blocks", "", 2, 10);
 constexpr Parameter kLineStride = chance("line_stride", "blocks with stride 2", 0.4);
 constexpr Parameter kLineGrowth = uniform("line_growth", "channels from block to block", 0.95, 1.6);
 constexpr Parameter kLineResidual =
     chance("line_residual", "separable blocks that add their input", 0.4);
+constexpr Parameter kLineAlike = chance("line_alike", "networks with one window throughout", 0.6);
+constexpr Parameter kLineValid =
+    chance("line_valid", "VALID windows where they fit, in networks that add nothing", 0.4);
+constexpr Parameter kLineStem = chance("line_stem", "networks that begin with a convolution", 0.75);
+constexpr Parameter kLineClose = chance(
+    "line_close", "VALID separable networks whose last window covers the rest of the time", 0.5);
 constexpr Parameter kLineDilation =
     chance("line_dilation", "plain networks that dilate by 2 in every other block", 0.25);
 
@@ -105,14 +120,15 @@ constexpr Parameter kSingleDepthwise =
     chance("single_depthwise", "a depthwise convolution with a multiplier", 0.5);
 
 constexpr std::array kParameters{
-    &kFamily,      &kFrames,          &kUsualFrames,    &kBands,           &kAnyBands,
-    &kMultiple,    &kRelu6,           &kClasses,        &kSoftmax,         &kMeanHead,
-    &kDsMacs,      &kFirstHeight,     &kFirstWidth,     &kFirstStrideTime, &kFirstStrideBands,
-    &kDsDepth,     &kDsStride,        &kDsKernel,       &kDsGrowth,        &kGrows,
-    &kLineMacs,    &kLineBlock,       &kLineAlongWidth, &kLineKernel,      &kLineBlocks,
-    &kLineStride,  &kLineGrowth,      &kLineResidual,   &kLineDilation,    &kDenseMacs,
-    &kDenseInputs, &kAnyDenseInputs,  &kDenseLayers,    &kDenseShrink,     &kDenseFlat,
-    &kBottleneck,  &kDenseClassifier, &kSingleMacs,     &kSingleDepthwise};
+    &kFamily,          &kFrames,      &kUsualFrames,    &kBands,           &kAnyBands,
+    &kMultiple,        &kRelu6,       &kClasses,        &kSoftmax,         &kMeanHead,
+    &kDsMacs,          &kFirstHeight, &kFirstWidth,     &kFirstStrideTime, &kFirstStrideBands,
+    &kDsDepth,         &kDsStride,    &kDsKernel,       &kDsGrowth,        &kGrows,
+    &kLineMacs,        &kLineBlock,   &kLineAlongWidth, &kLineKernel,      &kLineBlocks,
+    &kLineStride,      &kLineGrowth,  &kLineResidual,   &kLineDilation,    &kLineAlike,
+    &kLineValid,       &kLineStem,    &kLineClose,      &kDenseMacs,       &kDenseInputs,
+    &kAnyDenseInputs,  &kDenseLayers, &kDenseShrink,    &kDenseFlat,       &kBottleneck,
+    &kDenseClassifier, &kSingleMacs,  &kSingleDepthwise};
 
 constexpr NetworkLimits kLimits{
     .macs_low = 5e3, .macs_high = 5e7, .weights_low = 2'000, .weights_high = 4'200'000};
@@ -147,8 +163,9 @@ Id emit_head(const Common& common, GraphBuilder& net, Id x) {
   if (common.mean_head) {
     x = net.mean(x, {1, 2}, false);
   } else {
-    x = net.average_pool(
-        x, {.kernel_h = map[1], .kernel_w = map[2], .stride_h = map[1], .stride_w = map[2]});
+    if (map[1] * map[2] > 1)
+      x = net.average_pool(
+          x, {.kernel_h = map[1], .kernel_w = map[2], .stride_h = map[1], .stride_w = map[2]});
     x = net.reshape(x, {1, map[3]});
   }
   x = net.fully_connected(x, {.units = common.classes});
@@ -195,82 +212,101 @@ EmitNetwork draw_ds_cnn(Rng& rng, const Common& common) {
   };
 }
 
-// Windows along time, which is the height or the width of the map; features are channels.
-struct Line {
-  bool along_width = false;
-  template <class Window>
-  Window window(int64_t kernel, int64_t stride, int64_t dilation, Activation activation) const {
-    Window window;
-    (along_width ? window.kernel_w : window.kernel_h) = kernel;
-    // Some compilers want equal strides; along a side of 1 they change nothing.
-    window.stride_h = window.stride_w = stride;
-    (along_width ? window.dilation_w : window.dilation_h) = dilation;
-    window.activation = activation;
-    return window;
-  }
-  [[nodiscard]] Conv2D conv(int64_t channels, int64_t kernel, int64_t stride, int64_t dilation,
-                            Activation activation) const {
-    auto options = window<Conv2D>(kernel, stride, dilation, activation);
-    options.channels = channels;
-    return options;
-  }
-};
+enum class LineKind : uint8_t { kResidual = 0, kSeparable = 1, kPlain = 2 };
 
 struct LineBlock {
   int64_t kernel = 9, stride = 1, dilation = 1;
   double channels = 24;
 };
 
-Id emit_line_block(GraphBuilder& net, Id x, const Line& line, const LineBlock& block, int64_t kind,
-                   bool residual, int64_t channels, Activation activation) {
-  constexpr int64_t kResidual = 0, kSeparable = 1;
-  const Id entry = x;
-  if (kind == kResidual) {
-    x = net.conv_2d(x, line.conv(channels, block.kernel, block.stride, 1, activation));
-    x = net.conv_2d(x, line.conv(channels, block.kernel, 1, 1, Activation::kNone));
+// A stack of windows along time, which is the height or the width of the map; features are
+// channels.
+struct Line {
+  LineKind kind = LineKind::kResidual;
+  bool along_width = false, residual = false, valid = false, stem = true, closes = false;
+  Activation activation = Activation::kRelu;
+  int64_t multiple = 8;
+  std::vector<LineBlock> blocks;
+
+  [[nodiscard]] int64_t time_of(const Shape& map) const {
+    return map.size() == 4 ? map[along_width ? 2 : 1] : 0;
+  }
+  template <class Window>
+  void set(Window& window, const Shape& map, const LineBlock& block) const {
+    (along_width ? window.kernel_w : window.kernel_h) = block.kernel;
+    // Some compilers want equal strides; along a side of 1 they change nothing.
+    window.stride_h = window.stride_w = block.stride;
+    (along_width ? window.dilation_w : window.dilation_h) = block.dilation;
+    const bool fits = (block.kernel - 1) * block.dilation < time_of(map);
+    window.padding = valid && fits ? Padding::kValid : Padding::kSame;
+  }
+  Id conv(GraphBuilder& net, Id x, int64_t channels, const LineBlock& block,
+          Activation used) const {
+    Conv2D options{.channels = channels, .activation = used};
+    set(options, net.shape(x), block);
+    return net.conv_2d(x, options);
+  }
+  Id depthwise(GraphBuilder& net, Id x, const LineBlock& block) const {
+    DepthwiseConv2D options;
+    set(options, net.shape(x), block);
+    return net.depthwise_conv_2d(x, options);
+  }
+
+  Id emit_block(GraphBuilder& net, Id x, const LineBlock& block, int64_t channels) const {
+    const Id entry = x;
+    if (kind == LineKind::kPlain) return conv(net, x, channels, block, activation);
+    if (kind == LineKind::kSeparable) {
+      x = depthwise(net, x, block);
+      x = net.conv_2d(x, {.channels = channels, .activation = activation});
+      return residual && net.shape(x) == net.shape(entry) ? net.add(entry, x) : x;
+    }
+    x = conv(net, x, channels, block, activation);
+    x = conv(net, x, channels, {.kernel = block.kernel}, Activation::kNone);
     const bool same = net.shape(x) == net.shape(entry);
-    const Id shortcut =
-        same ? entry : net.conv_2d(entry, line.conv(channels, 1, block.stride, 1, activation));
-    return net.add(shortcut, x, activation);
+    const LineBlock point{.kernel = 1, .stride = block.stride};
+    return net.add(same ? entry : conv(net, entry, channels, point, activation), x, activation);
   }
-  if (kind == kSeparable) {
-    x = net.depthwise_conv_2d(
-        x, line.window<DepthwiseConv2D>(block.kernel, block.stride, 1, Activation::kNone));
-    x = net.conv_2d(x, {.channels = channels, .activation = activation});
-    return residual && net.shape(x) == net.shape(entry) ? net.add(entry, x) : x;
+
+  Id emit(GraphBuilder& net, Id x, double width) const {
+    if (stem) x = conv(net, x, scale_channels(16, width, multiple, 256), {.kernel = 3}, activation);
+    for (const LineBlock& block : blocks)
+      x = emit_block(net, x, block, scale_channels(block.channels, width, multiple, 512));
+    if (!closes) return x;
+    const Shape map = net.shape(x);
+    return map.empty() ? x : emit_block(net, x, {.kernel = time_of(map)}, map.back());
   }
-  return net.conv_2d(x,
-                     line.conv(channels, block.kernel, block.stride, block.dilation, activation));
-}
+};
 
 EmitNetwork draw_line(Rng& rng, const Common& common) {
-  const Line line{.along_width = kLineAlongWidth.draw_chance(rng)};
-  const int64_t kind = kLineBlock.draw_integer(rng);
-  const bool residual = kLineResidual.draw_chance(rng);
-  const bool dilates = kLineDilation.draw_chance(rng);
+  Line line;
+  line.activation = common.activation;
+  line.multiple = common.multiple;
+  line.along_width = kLineAlongWidth.draw_chance(rng);
+  line.kind = static_cast<LineKind>(kLineBlock.draw_integer(rng));
+  line.residual = kLineResidual.draw_chance(rng);
+  const bool adds = line.residual || line.kind == LineKind::kResidual;
+  line.valid = kLineValid.draw_chance(rng) && !adds;
+  line.stem = kLineStem.draw_chance(rng);
+  line.closes = kLineClose.draw_chance(rng) && line.valid && line.kind == LineKind::kSeparable;
+  const bool dilates = kLineDilation.draw_chance(rng) && line.kind == LineKind::kPlain;
   const int64_t usual_kernel = kLineKernel.draw_integer(rng);
-  const bool alike = rng.chance(0.6);
-  std::vector<LineBlock> blocks(static_cast<size_t>(kLineBlocks.draw_integer(rng)));
+  const bool alike = kLineAlike.draw_chance(rng);
+  line.blocks.resize(static_cast<size_t>(kLineBlocks.draw_integer(rng)));
   double channels = 24;
-  for (size_t i = 0; i < blocks.size(); ++i) {
+  for (size_t i = 0; i < line.blocks.size(); ++i) {
     channels *= kLineGrowth.draw(rng);
     const int64_t kernel = kLineKernel.draw_integer(rng);
-    blocks[i] = {.kernel = alike ? usual_kernel : kernel,
-                 .stride = kLineStride.draw_chance(rng) ? 2 : 1,
-                 .dilation = 1,
-                 .channels = channels};
-    if (dilates && i % 2 == 1 && blocks[i].stride == 1) blocks[i].dilation = 2;
+    LineBlock& block = line.blocks[i];
+    block = {.kernel = alike ? usual_kernel : kernel,
+             .stride = kLineStride.draw_chance(rng) ? 2 : 1,
+             .dilation = 1,
+             .channels = channels};
+    if (dilates && i % 2 == 1 && block.stride == 1) block.dilation = 2;
   }
-  return [=](GraphBuilder& net, double width) {
-    Id x = net.input("frames", line.along_width ? Shape{1, 1, common.frames, common.bands}
-                                                : Shape{1, common.frames, 1, common.bands});
-    x = net.conv_2d(
-        x, line.conv(scale_channels(16, width, common.multiple, 256), 3, 1, 1, common.activation));
-    for (const LineBlock& block : blocks)
-      x = emit_line_block(net, x, line, block, kind, residual,
-                          scale_channels(block.channels, width, common.multiple, 512),
-                          common.activation);
-    return emit_head(common, net, x);
+  return [line, common](GraphBuilder& net, double width) {
+    const Id x = net.input("frames", line.along_width ? Shape{1, 1, common.frames, common.bands}
+                                                      : Shape{1, common.frames, 1, common.bands});
+    return emit_head(common, net, line.emit(net, x, width));
   };
 }
 

@@ -74,9 +74,9 @@ constexpr Parameter kMultiple =
     one_of("multiple", "channels are multiples of it", {{8, 52}, {16, 14}, {4, 12}, {1, 22}});
 constexpr Parameter kNonlinearity =
     one_of("nonlinearity", "0 ReLU, 1 ReLU6, 2 hard-swish, 3 ReLU and in later stages hard-swish",
-           {{0, 50}, {1, 42}, {2, 3}, {3, 5}});
+           {{0, 47}, {1, 39}, {2, 5}, {3, 9}});
 constexpr Parameter kSqueeze =
-    chance("squeeze", "networks of bottlenecks with squeeze and excitation", 0.14);
+    chance("squeeze", "networks of bottlenecks with squeeze and excitation", 0.2);
 constexpr Parameter kSqueezeStage = chance("squeeze_stage", "stages of those that have it", 0.7);
 constexpr Parameter kSqueezeRatio =
     one_of("squeeze_ratio", "channels squeezed", {{4, 6}, {8, 3}, {16, 1}});

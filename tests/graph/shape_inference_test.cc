@@ -140,7 +140,7 @@ TEST(InferShapes, AgreesWithTheShapesThatRealModelsDeclare) {
     fmt::print("{} {}\n", kind, count);
     total += count;
   }
-  EXPECT_GE(total, 180);
+  EXPECT_GE(total, 170);
   for (const char* kind : {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "MUL",
                            "AVERAGE_POOL_2D", "RESHAPE", "SOFTMAX", "CONCATENATION", "PAD"})
     EXPECT_GE(checked[kind], 1) << kind;
