@@ -113,9 +113,10 @@ void lower_softmax(RowBuilder& builder, int32_t index) {
     for (const RowKind kind : kReciprocal16) step(kind);
     last = builder.add_inner(whole, RowKind::kMul, rows.all, rows.all, {rows.exponentials, last});
   }
-  const int32_t spread =
-      builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {rows.exponentials, last});
-  builder.add(closing(whole, RowKind::kShift, rows.all, {zeros, spread}));
+  // The shift is one value a softmax; U55 and U65 spread it by an addition first.
+  if (!is_u85(builder))
+    last = builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {rows.exponentials, last});
+  builder.add(closing(whole, RowKind::kShift, rows.all, {zeros, last}));
 }
 
 void lower_mean(RowBuilder& builder, int32_t index) {

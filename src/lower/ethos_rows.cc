@@ -22,12 +22,14 @@ bool is_lut(OpKind kind, DataType type) {
     case OpKind::kLogistic:
     case OpKind::kTanh:
       return type == DataType::kInt8 || type == DataType::kUInt8 || type == DataType::kInt16;
-    case OpKind::kHardSwish:
-    case OpKind::kElu:
-    case OpKind::kGelu:
     case OpKind::kExp:
     case OpKind::kLog:
     case OpKind::kRsqrt:
+      return type == DataType::kInt8 || type == DataType::kUInt8 || type == DataType::kInt16;
+    case OpKind::kHardSwish:
+    case OpKind::kElu:
+    case OpKind::kGelu:
+    case OpKind::kPrelu:
     case OpKind::kLeakyRelu:
       return type == DataType::kInt8 || type == DataType::kUInt8;
     default:
@@ -61,6 +63,10 @@ bool fuse_activation(RowBuilder& builder, int32_t index) {
   const int32_t input = op.inputs.front();
   const int32_t producer = builder.writer(input);
   if (producer < 0 || !builder.is_only_use(input, index)) return false;
+  // A concatenation or a border has several writers; each would have to clamp its part.
+  const int32_t maker = builder.producer(input);
+  if (maker >= 0 && default_row_kind(builder.op(maker).kind) == RowKind::kCopy) return false;
+  if (maker >= 0 && default_row_kind(builder.op(maker).kind) == RowKind::kPad) return false;
   Row& row = builder.row(producer);
   if (!takes_activation(row) || row.activation != OpKind::kUnknown) return false;
   row.activation = op.kind;
@@ -135,6 +141,7 @@ void lower_npu_operator(RowBuilder& builder, int32_t index) {
   }
   Row row = builder.make(index, default_row_kind(op.kind), Placement::kNpu);
   if (op.kind == OpKind::kConv2D) ethos::absorb_padding(builder, row);
+  if (op.kind == OpKind::kNeg) row.kind = RowKind::kSub;  // zero minus the input
   builder.add(std::move(row));
 }
 

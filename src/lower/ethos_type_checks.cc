@@ -93,10 +93,23 @@ std::string tensor_obstacle(const OperatorView& view, const Tensor& tensor, std:
   return {};
 }
 
+// Scales are asked of quantized types; 32-bit integers may do without.
+bool needs_scale(const OperatorView& view, DataType type) {
+  return !may_lack_quantization(view.op.kind) && type != DataType::kInt32 &&
+         type != DataType::kInt64 && type != DataType::kBool;
+}
+
+bool is_allowed_zero_point(const OperatorView& view, DataType type, int64_t zero, bool is_input) {
+  if (type == DataType::kUInt8) return zero >= 0;
+  if (!view.is_u85) return type != DataType::kInt32 || zero == 0;
+  if (is_input && type != DataType::kInt8) return zero == 0;
+  return zero >= -128 && zero <= 127;
+}
+
 std::string quantization_obstacle(const OperatorView& view, const Tensor& tensor,
                                   std::string_view role, bool is_weights_or_bias) {
   const Quantization& quantization = tensor.quantization;
-  if (!may_lack_quantization(view.op.kind)) {
+  if (needs_scale(view, tensor.type)) {
     if (quantization.scale.empty()) return fmt::format("the {} has no quantization", role);
     for (const float scale : quantization.scale)
       if (!(scale > 0.0F)) return fmt::format("the {} has a scale that is not positive", role);
@@ -106,9 +119,8 @@ std::string quantization_obstacle(const OperatorView& view, const Tensor& tensor
     return fmt::format("the {} is quantized per axis", role);
   if (may_have_any_zero_point(view.op.kind)) return {};
   for (const int64_t zero : quantization.zero_point)
-    if ((tensor.type == DataType::kInt32 && zero != 0) ||
-        (tensor.type == DataType::kUInt8 && zero < 0))
-      return fmt::format("zero point {} of a {} {}", zero, type_name(tensor.type), role);
+    if (!is_allowed_zero_point(view, tensor.type, zero, role == "input"))
+      return fmt::format("zero point {} of the {} {}", zero, type_name(tensor.type), role);
   return {};
 }
 

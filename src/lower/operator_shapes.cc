@@ -193,6 +193,8 @@ OperandRoles operand_roles(const Operator& op) {
     case OpKind::kTransposeConv:
     case OpKind::kConv3DTranspose:
       return {2, at(1), at(3)};
+    case OpKind::kSplit:
+      return {1, kNoTensor, kNoTensor};
     default:
       return {};
   }
