@@ -16,18 +16,16 @@ class Weights {
       : table_(table), values_(values) {}
 
   [[nodiscard]] Row row(const std::string& name, int64_t i) const {
-    const auto slice = std::find_if(table_.begin(), table_.end(),
-                                    [&](const ParameterSlice& s) { return s.name == name; });
-    const auto first = values_.begin() + slice->offset + i * slice->cols;
-    return {first, first + slice->cols};
+    const ParameterSlice& slice = find(name);
+    const auto first = values_.begin() + slice.offset + i * slice.cols;
+    return {first, first + slice.cols};
   }
   // input W + b
   [[nodiscard]] Row dense(const std::string& name, const Row& input) const {
     Row out = row(name + ".bias", 0);
-    for (size_t k = 0; k < input.size(); ++k) {
-      const Row weights = row(name + ".weight", static_cast<int64_t>(k));
-      for (size_t j = 0; j < out.size(); ++j) out[j] += input[k] * weights[j];
-    }
+    const double* weights = values_.data() + find(name + ".weight").offset;
+    for (const double value : input)
+      for (double& sum : out) sum += value * *weights++;
     return out;
   }
   [[nodiscard]] Row normed_dense(const std::string& name, const Row& input) const {
@@ -51,6 +49,11 @@ class Weights {
   }
 
  private:
+  [[nodiscard]] const ParameterSlice& find(const std::string& name) const {
+    return *std::find_if(table_.begin(), table_.end(),
+                         [&](const ParameterSlice& slice) { return slice.name == name; });
+  }
+
   const std::vector<ParameterSlice>& table_;
   const std::vector<double>& values_;
 };
