@@ -29,11 +29,11 @@ constexpr Parameter kUsualFrames =
 constexpr Parameter kBands =
     one_of("bands", "features a time step; 0: any_bands",
            {{10, 30}, {40, 22}, {13, 8}, {20, 6}, {32, 8}, {64, 6}, {0, 20}});
-constexpr Parameter kAnyBands = integers("any_bands", "", 8, 64);
+constexpr Parameter kAnyBands = integers("any_bands", "any other number of features", 8, 64);
 constexpr Parameter kMultiple =
     one_of("multiple", "channels are multiples of it", {{8, 42}, {16, 16}, {4, 20}, {1, 22}});
 constexpr Parameter kRelu6 = chance("relu6", "networks with ReLU6 in place of ReLU", 0.2);
-constexpr Parameter kClasses = one_of("classes", "",
+constexpr Parameter kClasses = one_of("classes", "outputs of the network",
                                       {{12, 30},
                                        {2, 15},
                                        {3, 5},
@@ -55,8 +55,10 @@ constexpr Parameter kFirstHeight =
            {{10, 40}, {3, 22}, {5, 14}, {4, 10}, {8, 8}, {20, 6}});
 constexpr Parameter kFirstWidth = one_of("first_width", "and over features",
                                          {{4, 40}, {3, 22}, {2, 8}, {10, 14}, {5, 8}, {8, 8}});
-constexpr Parameter kFirstStrideTime = one_of("first_stride_time", "", {{1, 20}, {2, 80}});
-constexpr Parameter kFirstStrideBands = one_of("first_stride_bands", "", {{1, 40}, {2, 60}});
+constexpr Parameter kFirstStrideTime =
+    one_of("first_stride_time", "stride of the first convolution over time", {{1, 20}, {2, 80}});
+constexpr Parameter kFirstStrideBands =
+    one_of("first_stride_bands", "and over features", {{1, 40}, {2, 60}});
 constexpr Parameter kDsDepth = integers("ds_depth", "depthwise-separable blocks", 3, 12);
 constexpr Parameter kDsStride = chance("ds_stride", "blocks with stride 2", 0.12);
 constexpr Parameter kDsKernel =
@@ -84,7 +86,8 @@ constexpr Parameter kLineKernel = one_of("line_kernel", "window over time",
                                           {11, 8},
                                           {13, 2},
                                           {15, 2}});
-constexpr Parameter kLineBlocks = integers("line_blocks", "", 2, 10);
+constexpr Parameter kLineBlocks =
+    integers("line_blocks", "blocks of a one-dimensional network", 2, 10);
 constexpr Parameter kLineStride = chance("line_stride", "blocks with stride 2", 0.4);
 constexpr Parameter kLineGrowth = uniform("line_growth", "channels from block to block", 0.95, 1.6);
 constexpr Parameter kLineResidual =
@@ -103,7 +106,8 @@ constexpr Parameter kDenseMacs =
 constexpr Parameter kDenseInputs = one_of(
     "dense_inputs", "0: any_dense_inputs",
     {{640, 25}, {128, 8}, {256, 10}, {320, 8}, {512, 8}, {64, 8}, {784, 5}, {1024, 5}, {0, 23}});
-constexpr Parameter kAnyDenseInputs = log_uniform("any_dense_inputs", "", 64, 1024);
+constexpr Parameter kAnyDenseInputs =
+    log_uniform("any_dense_inputs", "any other number of inputs", 64, 1024);
 constexpr Parameter kDenseLayers =
     integers("dense_layers", "layers on each side of the bottleneck", 1, 6);
 constexpr Parameter kDenseShrink =

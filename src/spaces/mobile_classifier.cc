@@ -47,7 +47,8 @@ constexpr Parameter kFamily =
 constexpr Parameter kStageFamily =
     one_of("stage_family", "block of a stage where stages differ (as above; 6 fused bottleneck)",
            {{0, 25}, {1, 30}, {2, 12}, {3, 12}, {4, 6}, {6, 15}});
-constexpr Parameter kStemKernel = one_of("stem_kernel", "", {{3, 82}, {5, 13}, {7, 5}});
+constexpr Parameter kStemKernel =
+    one_of("stem_kernel", "window of the first convolution", {{3, 82}, {5, 13}, {7, 5}});
 constexpr Parameter kStemChannels = integers("stem_channels", "before the width multiplier", 8, 32);
 constexpr Parameter kStemStrideSmall =
     chance("stem_stride_small", "stride 2 in the stem, sides up to 64", 0.35);
@@ -55,7 +56,7 @@ constexpr Parameter kStemStrideLarge =
     chance("stem_stride_large", "stride 2 in the stem, larger sides", 0.93);
 constexpr Parameter kStemPool =
     chance("stem_pool", "3x3 maximum pool behind the stem of a ResNet", 0.2);
-constexpr Parameter kStages = integers("stages", "", 2, 6);
+constexpr Parameter kStages = integers("stages", "stages of blocks", 2, 6);
 constexpr Parameter kDepth =
     one_of("depth", "blocks a stage", {{1, 32}, {2, 34}, {3, 20}, {4, 14}});
 constexpr Parameter kGrowth = uniform("growth", "channels from one stage to the next", 1.1, 2.1);
@@ -93,7 +94,7 @@ constexpr Parameter kMeanHead = chance("mean_head", "MEAN in place of AVERAGE_PO
 constexpr Parameter kKeepDims =
     chance("keep_dims", "MEAN that keeps dimensions, with a RESHAPE", 0.4);
 constexpr Parameter kConvHead = chance("conv_head", "1x1 convolution as the last layer", 0.12);
-constexpr Parameter kClasses = log_uniform("classes", "", 2, 1000);
+constexpr Parameter kClasses = log_uniform("classes", "outputs of the network", 2, 1000);
 constexpr Parameter kUsualClasses =
     one_of("usual_classes", "in half of the networks; 0: drawn from classes",
            {{0, 50}, {2, 14}, {10, 18}, {100, 8}, {1000, 10}});

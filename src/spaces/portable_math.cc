@@ -1,12 +1,25 @@
 #include "src/spaces/portable_math.h"
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 
 namespace edgesage {
 namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
+// 1/0!, 1/1!, 1/2!, ... and 1, 1/3, 1/5, ...
+constexpr std::array<double, 14> kInverseFactorials = [] {
+  std::array<double, 14> values{1};
+  for (size_t k = 1; k < values.size(); ++k) values[k] = values[k - 1] / static_cast<double>(k);
+  return values;
+}();
+constexpr std::array<double, 9> kInverseOdds = [] {
+  std::array<double, 9> values{};
+  for (size_t k = 0; k < values.size(); ++k) values[k] = 1.0 / static_cast<double>(2 * k + 1);
+  return values;
+}();
 
 // A point in the unit disc without its centre; returns the squared radius.
 double disc(Rng& rng, double& x) {
@@ -31,15 +44,16 @@ double portable_log(double x) {
   const double ratio = (mantissa - 1) / (mantissa + 1);
   const double square = ratio * ratio;
   double sum = 0;
-  for (int k = 17; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
+  for (size_t k = kInverseOdds.size(); k > 0; --k) sum = sum * square + kInverseOdds[k - 1];
   return 2 * ratio * sum + exponent * kLn2;
 }
 
 double portable_exp(double x) {
   const double power = std::floor(x / kLn2 + 0.5);
   const double rest = x - power * kLn2;
-  double sum = 1;
-  for (int k = 14; k >= 1; --k) sum = 1 + sum * rest / k;
+  double sum = 0;
+  for (size_t k = kInverseFactorials.size(); k > 0; --k)
+    sum = sum * rest + kInverseFactorials[k - 1];
   return std::ldexp(sum, static_cast<int>(power));  // exact
 }
 

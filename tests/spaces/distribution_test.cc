@@ -1,0 +1,135 @@
+// What the spaces are made of: shares of blocks, range of work. Prints the figures.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/parallel.h"
+#include "src/graph/op_registry.h"
+#include "src/graph/validate.h"
+#include "src/spaces/space.h"
+
+namespace edgesage {
+namespace {
+
+struct Facts {
+  double macs = 0, weights = 0, operators = 0;
+  std::map<std::string, int> kinds;
+  bool pointwise_after_depthwise = false, odd_channels = false, dense_only = true;
+  bool one_dimensional = false;
+};
+
+Facts facts_of(const Graph& graph) {
+  Facts facts;
+  const Subgraph& main = graph.main();
+  facts.operators = static_cast<double>(main.operators.size());
+  for (const Buffer& buffer : graph.buffers)
+    facts.weights += static_cast<double>(buffer.data.size());
+  const auto& input = main.tensors[static_cast<size_t>(main.inputs[0])].shape;
+  facts.one_dimensional = input.size() == 4 && (input[1] == 1 || input[2] == 1);
+  OpKind before = OpKind::kUnknown;
+  for (const Operator& op : main.operators) {
+    ++facts.kinds[std::string(op_name(op.kind))];
+    const Tensor& output = main.tensors[static_cast<size_t>(op.outputs[0])];
+    const bool convolves = op.kind == OpKind::kConv2D || op.kind == OpKind::kDepthwiseConv2D;
+    if (convolves || op.kind == OpKind::kFullyConnected) {
+      const Tensor& filter = main.tensors[static_cast<size_t>(op.inputs[1])];
+      facts.macs += static_cast<double>(output.element_count()) *
+                    static_cast<double>(filter.element_count() / output.shape.back());
+    }
+    if (convolves) {
+      facts.dense_only = false;
+      facts.odd_channels |= output.shape.back() % 8 != 0;
+    }
+    facts.pointwise_after_depthwise |=
+        op.kind == OpKind::kConv2D && before == OpKind::kDepthwiseConv2D;
+    before = op.kind;
+  }
+  return facts;
+}
+
+std::vector<Facts> sample(const std::string& space, int count) {
+  std::vector<Facts> facts(static_cast<size_t>(count));
+  parallel_for(count, 2, [&](int64_t i) {
+    const Result<Graph> graph = build_network({space, 1, static_cast<uint64_t>(i) + 500'000});
+    ASSERT_TRUE(graph) << graph.error().to_string();
+    ASSERT_TRUE(validate(*graph));
+    facts[static_cast<size_t>(i)] = facts_of(*graph);
+  });
+  return facts;
+}
+
+template <class Value>
+std::vector<double> quantiles(const std::vector<Facts>& facts, const char* what, Value value) {
+  std::vector<double> values;
+  for (const Facts& one : facts) values.push_back(value(one));
+  std::sort(values.begin(), values.end());
+  std::vector<double> result;
+  for (const double share : {0.0, 0.05, 0.5, 0.95, 1.0})
+    result.push_back(values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))]);
+  fmt::print("{:10} least {:.4g}, 5 % {:.4g}, median {:.4g}, 95 % {:.4g}, most {:.4g}\n", what,
+             result[0], result[1], result[2], result[3], result[4]);
+  return result;
+}
+
+template <class Predicate>
+double share(const std::vector<Facts>& facts, const char* what, Predicate holds) {
+  const auto count = std::count_if(facts.begin(), facts.end(), holds);
+  const double result = static_cast<double>(count) / static_cast<double>(facts.size());
+  fmt::print("{:32} {:5.1f} %\n", what, 100 * result);
+  return result;
+}
+
+auto has(std::string kind) {
+  return [kind](const Facts& facts) { return facts.kinds.contains(kind); };
+}
+
+TEST(MobileClassifier, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("mobile-classifier", 120);
+  const auto macs = quantiles(facts, "MACs", [](const Facts& f) { return f.macs; });
+  EXPECT_GE(macs.front(), 0.2e6);
+  EXPECT_LE(macs.back(), 2e9);
+  EXPECT_GE(macs[2], 6e6);
+  EXPECT_LE(macs[2], 40e6);
+  const auto weights = quantiles(facts, "weights", [](const Facts& f) { return f.weights; });
+  EXPECT_GE(weights.front(), 5'000);
+  EXPECT_LE(weights.back(), 4.3e6);
+  const auto operators = quantiles(facts, "operators", [](const Facts& f) { return f.operators; });
+  EXPECT_GE(operators[2], 15);
+  EXPECT_LE(operators[2], 80);
+  EXPECT_GE(share(facts, "depthwise, then 1x1",
+                  [](const Facts& f) { return f.pointwise_after_depthwise; }),
+            0.5);
+  EXPECT_GE(share(facts, "residual adds", has("ADD")), 0.3);
+  EXPECT_GE(share(facts, "squeeze and excitation", has("MUL")), 0.02);
+  EXPECT_LE(share(facts, "hard-swish", has("HARD_SWISH")), 0.25);
+  EXPECT_GE(share(facts, "concatenation", has("CONCATENATION")), 0.02);
+  EXPECT_GE(share(facts, "average pool", has("AVERAGE_POOL_2D")), 0.3);
+  EXPECT_GE(share(facts, "mean", has("MEAN")), 0.3);
+  EXPECT_GE(share(facts, "softmax", has("SOFTMAX")), 0.4);
+  EXPECT_GE(
+      share(facts, "channels no multiple of 8", [](const Facts& f) { return f.odd_channels; }),
+      0.2);
+}
+
+TEST(KeywordSound, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("keyword-sound", 160);
+  const auto macs = quantiles(facts, "MACs", [](const Facts& f) { return f.macs; });
+  EXPECT_GE(macs.front(), 5e3);
+  EXPECT_LE(macs.back(), 5e7);
+  quantiles(facts, "weights", [](const Facts& f) { return f.weights; });
+  quantiles(facts, "operators", [](const Facts& f) { return f.operators; });
+  EXPECT_GE(share(facts, "dense only", [](const Facts& f) { return f.dense_only; }), 0.15);
+  EXPECT_GE(share(facts, "one-dimensional", [](const Facts& f) { return f.one_dimensional; }),
+            0.18);
+  EXPECT_GE(share(facts, "depthwise, then 1x1",
+                  [](const Facts& f) { return f.pointwise_after_depthwise; }),
+            0.35);
+  EXPECT_GE(share(facts, "residual adds", has("ADD")), 0.08);
+}
+
+}  // namespace
+}  // namespace edgesage

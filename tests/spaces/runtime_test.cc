@@ -1,0 +1,106 @@
+// Networks of the spaces in the runtimes they are meant for.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "src/base/file.h"
+#include "src/graph/graph_hash.h"
+#include "src/io/model_file.h"
+#include "src/io/tflite_writer.h"
+#include "src/spaces/space.h"
+#include "tests/support/test_paths.h"
+
+namespace edgesage {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_networks(const fs::path& folder, std::string_view space, uint64_t first, int count) {
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
+    const Graph graph = build_network({std::string(space), 1, seed}).value();
+    const auto bytes = write_tflite(graph);
+    ASSERT_TRUE(bytes) << bytes.error().to_string();
+    ASSERT_TRUE(write_file(folder / fmt::format("{}-{}.tflite", space, seed), *bytes));
+  }
+}
+
+// Runs a script of tests/spaces over a folder; its standard output.
+std::string run_script(const char* script, const fs::path& folder) {
+  const fs::path log = folder / "output.txt";
+  const std::string command =
+      fmt::format("'{}' '{}' '{}' > '{}' 2> '{}'", test::venv_python()->string(),
+                  (test::source_dir() / "tests" / "spaces" / script).string(), folder.string(),
+                  log.string(), (folder / "errors.txt").string());
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(status, 0) << read_text(folder / "errors.txt", ErrorCode::kInternal).value_or("");
+  return read_text(log, ErrorCode::kInternal).value_or("");
+}
+
+class LiteRtRuns : public testing::TestWithParam<const char*> {};
+
+TEST_P(LiteRtRuns, SixtyNetworksWithOutputsThatAreNotConstant) {
+  EDGESAGE_REQUIRE(test::venv_python(), "LiteRT in .venv; run ./dev setup");
+  const test::TempDir folder;
+  write_networks(folder.path(), GetParam(), 1000, 60);
+  std::istringstream lines(run_script("run_litert.py", folder.path()));
+  int ran = 0, changed_between_inputs = 0;
+  std::string name, error;
+  for (int distinct = 0, changed = 0; lines >> name >> distinct >> changed;) {
+    std::getline(lines, error);
+    EXPECT_EQ(error, " ok") << name;
+    EXPECT_GE(distinct, 2) << name << " gives one value whatever comes in";
+    changed_between_inputs += changed > 0;
+    ++ran;
+  }
+  EXPECT_EQ(ran, 60);
+  fmt::print("{} of {} change their outputs with the input\n", changed_between_inputs, ran);
+  EXPECT_GE(changed_between_inputs, 54);
+}
+
+INSTANTIATE_TEST_SUITE_P(Spaces, LiteRtRuns, testing::Values("mobile-classifier", "keyword-sound"),
+                         [](const auto& instance) {
+                           return std::string(instance.param) == "keyword-sound"
+                                      ? "KeywordSound"
+                                      : "MobileClassifier";
+                         });
+
+TEST(VelaCompiles, NetworksOfBothSpacesWithoutFallback) {
+  EDGESAGE_REQUIRE(test::venv_python(), "Vela in .venv; run ./dev setup");
+  const test::TempDir folder;
+  write_networks(folder.path(), "mobile-classifier", 2000, 5);
+  write_networks(folder.path(), "keyword-sound", 2000, 8);
+  run_script("compile_vela.py", folder.path());
+  int compiled = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path() / "vela")) {
+    if (entry.path().extension() != ".tflite") continue;
+    const Result<Graph> graph = read_model(entry.path());
+    ASSERT_TRUE(graph) << graph.error().to_string();
+    // All operators became one command stream.
+    ASSERT_EQ(graph->main().operators.size(), 1U) << entry.path().filename();
+    EXPECT_EQ(graph->main().operators[0].custom_code, "ethos-u");
+    ++compiled;
+  }
+  EXPECT_EQ(compiled, 13);
+}
+
+TEST(WrittenNetworks, ReadBackAsTheSameGraph) {
+  const test::TempDir folder;
+  for (const SpaceInfo& space : all_spaces()) {
+    for (uint64_t seed = 0; seed < 12; ++seed) {
+      const Graph graph = build_network({std::string(space.name), 1, seed}).value();
+      const fs::path path = folder.path() / "network.tflite";
+      ASSERT_TRUE(write_file(path, write_tflite(graph).value()));
+      const Graph read = read_model(path).value();
+      EXPECT_EQ(graph_hash(read), graph_hash(graph)) << space.name << " " << seed;
+      EXPECT_EQ(weights_hash(read), weights_hash(graph)) << space.name << " " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace edgesage
