@@ -83,7 +83,9 @@ std::string tensor_obstacle(const OperatorView& view, const Tensor& tensor, std:
   if (!is_weights_or_bias && !is_integer_feature_map(tensor.type) && !u85_bool)
     return fmt::format("{} {}; int8, uint8, int16{} are allowed", type_name(tensor.type), role,
                        view.is_u85 ? ", int32 or bool" : " or int32");
-  if (!tensor.has_rank) return fmt::format("the {}'s shape is not known", role);
+  // The compiler takes an empty shape for an unknown one, except where it is a constant.
+  if (!tensor.has_rank || (tensor.shape.empty() && !tensor.is_constant()))
+    return fmt::format("the {}'s shape is not known", role);
   for (size_t i = 0; i < tensor.shape_signature.size(); ++i)
     if (i > 0 && tensor.shape_signature[i] < 0)
       return fmt::format("dimension {} of the {} is dynamic; only the first may be", i, role);
