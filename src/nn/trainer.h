@@ -17,7 +17,7 @@ namespace edgesage::nn {
 struct TrainOptions {
   int32_t epochs = 60;
   int32_t batch_graphs = 32;
-  double learning_rate = 3e-3;  // at its peak
+  double learning_rate = 1e-2;  // at its peak
   double warm_up = 0.1;         // share of the steps that the rate rises; then it falls as a cosine
   double weight_decay = 1e-2;   // of matrices only
   double clip_norm = 1.0;       // gradients are scaled down to this length; 0 = off
