@@ -37,8 +37,16 @@ bool is_lut(OpKind kind, DataType type) {
   }
 }
 
+// Below eight output channels a convolution cannot clamp or look up as it writes.
+bool is_thin_convolution(const Row& row) {
+  const bool convolves = row.kind == RowKind::kConv2D || row.kind == RowKind::kDepthwiseConv2D ||
+                         row.kind == RowKind::kTransposeConv;
+  return convolves && row.ofm.c < 8;
+}
+
 // Rows whose result the NPU can still clamp or look up before it is written.
 bool takes_activation(const Row& row) {
+  if (is_thin_convolution(row)) return false;
   switch (row.kind) {
     case RowKind::kConv2D:
     case RowKind::kDepthwiseConv2D:
@@ -125,6 +133,32 @@ Lower special_lowering(const RowBuilder& builder, const Operator& op) {
   }
 }
 
+// Gives a thin convolution's activation function a row of its own.
+void split_thin_activation(RowBuilder& builder, int32_t index) {
+  const int32_t output = builder.op(index).outputs.front();
+  const int32_t row_index = builder.writer(output);
+  if (row_index < 0) return;
+  Row& row = builder.row(row_index);
+  if (row.op != index || row.activation == OpKind::kUnknown || !is_thin_convolution(row)) return;
+  Row activation = row;
+  activation.kind = RowKind::kActivation;
+  activation.activation = OpKind::kUnknown;
+  activation.op_kind = row.activation;
+  activation.ifm = row.ofm;
+  activation.ifm_type = row.ofm_type;
+  activation.kernel_h = activation.kernel_w = activation.stride_h = activation.stride_w = 1;
+  activation.dilation_h = activation.dilation_w = 1;
+  activation.pad_top = activation.pad_left = activation.pad_bottom = activation.pad_right = 0;
+  activation.groups = 1;
+  activation.weights = activation.bias = kNoTensor;
+  activation.fused.clear();
+  activation.ifm_tensors.clear();
+  activation.inputs = {row_index};
+  row.activation = OpKind::kUnknown;
+  builder.take_output(row_index, output);
+  builder.add(std::move(activation));
+}
+
 void lower_npu_operator(RowBuilder& builder, int32_t index) {
   const Operator& op = builder.op(index);
   const Tensor* input = input_tensor(builder.subgraph(), op, operand_roles(op).ifm);
@@ -157,10 +191,12 @@ void lower_ethos(RowBuilder& builder) {
     builder.place(index, placement, std::move(reason));
   }
   for (int32_t index = 0; index < count; ++index) {
-    if (builder.is_placed_on(index, Placement::kNpu))
+    if (builder.is_placed_on(index, Placement::kNpu)) {
       lower_npu_operator(builder, index);
-    else
+      if (!builder.op(index).outputs.empty()) split_thin_activation(builder, index);
+    } else {
       builder.add(builder.make(index, default_row_kind(builder.op(index).kind), Placement::kCpu));
+    }
   }
 }
 

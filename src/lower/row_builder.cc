@@ -104,6 +104,11 @@ void RowBuilder::write_into(int32_t row_index, int32_t part, int32_t tensor) {
   writers_[static_cast<size_t>(tensor)].push_back(row_index);
 }
 
+void RowBuilder::take_output(int32_t row_index, int32_t tensor) {
+  std::erase(row(row_index).ofm_tensors, tensor);
+  std::erase(writers_[static_cast<size_t>(tensor)], row_index);
+}
+
 void RowBuilder::fuse(int32_t op_index, int32_t row_index) {
   row(row_index).fused.push_back(op_index);
   const Operator& folded = op(op_index);

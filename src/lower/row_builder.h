@@ -54,6 +54,8 @@ class RowBuilder {
   void fuse(int32_t op, int32_t row);
   // The operator does nothing: its outputs are (parts of) its input's memory.
   void alias(int32_t op);
+  // Row `row` no longer writes `tensor`: a later step will.
+  void take_output(int32_t row, int32_t tensor);
   // Row `row` writes `tensor` (a part of it) in place of `part`: a concatenation without a copy.
   void write_into(int32_t row, int32_t part, int32_t tensor);
 
