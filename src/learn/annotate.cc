@@ -1,23 +1,18 @@
 #include "src/learn/annotate.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
-#include "src/analysis/row_costs.h"
-#include "src/graph/graph_hash.h"
-#include "src/io/tflite_writer.h"
+#include "src/learn/annotate_network.h"
 #include "src/learn/work_queue.h"
-#include "src/spaces/space.h"
 
 namespace edgesage {
 namespace {
@@ -28,51 +23,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-Result<Graph> build_by_name(const std::string& name) {
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName network, NetworkName::parse(name));
-  return build_network(network);
-}
-
-// A directory for the files being measured, removed with what is left in it.
-class WorkDir {
- public:
-  static Result<std::unique_ptr<WorkDir>> make(fs::path parent) {
-    std::error_code error;
-    if (parent.empty()) parent = fs::temp_directory_path(error);
-    fs::create_directories(parent, error);
-    std::string pattern = (parent / "edgesage-annotate-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      return make_error(ErrorCode::kInvalidArgument, parent.string(),
-                        "no directory can be made here; give another work directory");
-    return std::unique_ptr<WorkDir>(new WorkDir(pattern));
-  }
-  ~WorkDir() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  WorkDir(const WorkDir&) = delete;
-  WorkDir& operator=(const WorkDir&) = delete;
-
-  // Not synced: the file is gone within seconds.
-  [[nodiscard]] Result<fs::path> write(std::string name, std::span<const std::byte> bytes) const {
-    for (char& c : name)
-      if (c == '/') c = '-';
-    fs::path path = path_ / (name + ".tflite");
-    std::ofstream out(path, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    if (!out)
-      return make_error(ErrorCode::kInvalidArgument, path.string(),
-                        "cannot be written; make room, or give another work directory");
-    return path;
-  }
-
- private:
-  explicit WorkDir(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
 
 // Lets threads through one at a time, by their numbers.
 class Turnstile {
@@ -92,86 +42,6 @@ class Turnstile {
   std::condition_variable changed_;
   size_t next_ = 0;
 };
-
-// What the store knows of sampled networks, and what joins them in this run.
-class NetworkIndex {
- public:
-  static Result<NetworkIndex> load(Store& store) {
-    NetworkIndex index(store);
-    EDGESAGE_ASSIGN_OR_RETURN(const auto networks, store.networks());
-    for (const NetworkRecord& network : networks)
-      if (network.file_name.empty()) index.add(network);
-    return index;
-  }
-
-  [[nodiscard]] const NetworkRecord* find(const std::string& name) const {
-    const auto it = by_name_.find(name);
-    return it == by_name_.end() ? nullptr : &it->second;
-  }
-
-  // The network's record, made and stored if it is new; a duplicate when its graph is known under
-  // another name. kBadStore when the name stood for another network.
-  Result<NetworkRecord> enter(NetworkRecord network) {
-    if (const NetworkRecord* known = find(network.name)) {
-      EDGESAGE_RETURN_IF_ERROR(check_same(*known, network));
-      return *known;
-    }
-    if (const auto it = by_graph_.find(network.graph_hash); it != by_graph_.end())
-      network.duplicate_of = it->second;
-    EDGESAGE_ASSIGN_OR_RETURN(network.id, store_->add_network(network));
-    add(network);
-    return network;
-  }
-
-  [[nodiscard]] Status check_same(const NetworkRecord& known, const NetworkRecord& built) const {
-    if (known.graph_hash == built.graph_hash && known.weights_hash == built.weights_hash) return {};
-    return make_error(ErrorCode::kBadStore, store_->path().string(),
-                      fmt::format("{} was stored as graph {}, weights {} and is built as {}, {} "
-                                  "now: the store is of another build of its space; use a new one",
-                                  known.name, known.graph_hash, known.weights_hash,
-                                  built.graph_hash, built.weights_hash));
-  }
-
- private:
-  explicit NetworkIndex(Store& store) : store_(&store) {}
-  void add(const NetworkRecord& network) {
-    by_name_[network.name] = network;
-    if (!network.duplicate_of) by_graph_.emplace(network.graph_hash, network.id);
-  }
-
-  Store* store_;
-  std::unordered_map<std::string, NetworkRecord> by_name_;
-  std::unordered_map<std::string, int64_t> by_graph_;
-};
-
-// One network made ready: its record, and its file or why there is none.
-struct Built {
-  NetworkRecord record;
-  fs::path file;
-  std::string failure;
-};
-
-Result<Built> build_file(const std::string& name, const AnnotateOptions& options,
-                         const WorkDir& dir) {
-  Built built;
-  built.record.name = name;
-  auto graph = options.build ? options.build(name) : build_by_name(name);
-  if (!graph && graph.error().code == ErrorCode::kInvalidArgument)
-    return tl::unexpected(graph.error());
-  auto bytes = graph ? write_tflite(*graph) : tl::unexpected(graph.error());
-  if (!bytes) {
-    // A name of its own, so that no other network passes for its duplicate.
-    built.record.graph_hash = "unbuilt " + name;
-    built.failure = "cannot be built: " + bytes.error().to_string();
-    return built;
-  }
-  built.record.graph_hash = graph_hash(*graph);
-  built.record.weights_hash = weights_hash(*graph);
-  built.record.macs = graph_totals(*graph).macs;
-  built.record.file_bytes = static_cast<int64_t>(bytes->size());
-  EDGESAGE_ASSIGN_OR_RETURN(built.file, dir.write(name, *bytes));
-  return built;
-}
 
 struct Outcome {
   int64_t network_id = 0;
@@ -272,11 +142,11 @@ class Pass {
   // list, so that which of two equal graphs is the duplicate does not depend on timing.
   void build_some() {
     for (size_t i; (i = next_++) < todo_.size();) {
-      std::optional<Built> built;
+      std::optional<BuiltNetwork> built;
       if (!ending()) {
         const std::unique_lock<std::mutex> quiet = quiet_lock();
         const auto start = Clock::now();
-        auto result = build_file(todo_[i], options_, dir_);
+        auto result = build_network_file(todo_[i], options_, dir_);
         add_seconds(result_.build_seconds, start);
         if (result)
           built = std::move(*result);
@@ -291,7 +161,7 @@ class Pass {
     }
   }
 
-  void enter(Built& built) {
+  void enter(BuiltNetwork& built) {
     auto record = index_.enter(built.record);
     if (!record) return fail(record.error());
     built.record = *record;
@@ -305,7 +175,7 @@ class Pass {
     }
   }
 
-  void measure_one(Measurer& worker, const Built& job) {
+  void measure_one(Measurer& worker, const BuiltNetwork& job) {
     Outcome outcome;
     outcome.network_id = job.record.id;
     outcome.measurement.error = job.failure;
@@ -399,7 +269,7 @@ class Pass {
   std::vector<std::string> todo_;
   std::atomic<size_t> next_ = 0;
   Turnstile turnstile_;
-  WorkQueue<Built> jobs_;
+  WorkQueue<BuiltNetwork> jobs_;
   WorkQueue<Outcome> outcomes_;
   std::atomic<int64_t> new_duplicates_ = 0;
   std::mutex quiet_mutex_;
@@ -415,7 +285,7 @@ Status check_first_known(std::span<const std::string> names, const NetworkIndex&
   for (const std::string& name : names) {
     const NetworkRecord* known = index.find(name);
     if (known == nullptr) continue;
-    EDGESAGE_ASSIGN_OR_RETURN(const Built built, build_file(name, options, dir));
+    EDGESAGE_ASSIGN_OR_RETURN(const BuiltNetwork built, build_network_file(name, options, dir));
     return index.check_same(*known, built.record);
   }
   return {};
