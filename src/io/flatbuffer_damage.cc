@@ -36,7 +36,7 @@ class Walker {
   [[nodiscard]] Found past_end(std::string_view path, uint64_t at, uint64_t size) const {
     return fmt::format(
         "{} takes bytes {} to {}, but the file ends at byte {}: it is truncated or "
-        "damaged",
+        "damaged; get it again",
         path, at, at + size, file_.size());
   }
   [[nodiscard]] Found need(std::string_view path, uint64_t at, uint64_t size,
@@ -54,7 +54,7 @@ class Walker {
     if (to == at || !holds(to, sizeof(fb::uoffset_t)))
       return fmt::format(
           "{} at byte {} points to byte {}, but the file has {} bytes: it is "
-          "truncated or damaged",
+          "truncated or damaged; get it again",
           path, at, to, file_.size());
     target = static_cast<uint32_t>(to);
     return std::nullopt;

@@ -227,16 +227,6 @@ void write_scalar(const OptionField& field, const Attribute::Value& value,
   });
 }
 
-bool is_default(const OptionField& field, const Attribute::Value& value) {
-  if (field.type == Type::kInt) {
-    const auto* integer = std::get_if<int64_t>(&value);
-    return integer != nullptr && *integer == field.default_int;
-  }
-  if (field.type != Type::kFloat) return false;
-  const std::optional<double> real = as_real(value);
-  return real.has_value() && is_zero(*real);
-}
-
 }  // namespace
 
 bool is_known(OptionsTable table) { return find_info(table) != nullptr; }
@@ -294,20 +284,6 @@ Result<fb::Offset<void>> write_options(OptionsTable table, std::span<const Attri
       write_scalar(*entry.field, entry.attribute->value, builder);
   }
   return fb::Offset<void>(builder.EndTable(start));
-}
-
-void canonicalise_options(Operator& op) {
-  std::vector<Attribute> ordered;
-  for (const OptionField& field : option_fields(options_table_of(op.kind))) {
-    const auto found =
-        std::find_if(op.attributes.begin(), op.attributes.end(),
-                     [&](const Attribute& attribute) { return attribute.name == field.name; });
-    if (found == op.attributes.end()) continue;
-    if (!is_default(field, found->value)) ordered.push_back(std::move(*found));
-    op.attributes.erase(found);
-  }
-  std::move(op.attributes.begin(), op.attributes.end(), std::back_inserter(ordered));
-  op.attributes = std::move(ordered);
 }
 
 }  // namespace edgesage

@@ -60,8 +60,4 @@ void read_options(OptionsTable table, const flatbuffers::Table& options,
     OptionsTable table, std::span<const Attribute> attributes,
     flatbuffers::FlatBufferBuilder& builder);
 
-// Brings the attributes into the form that the reader gives: in the schema's order, defaults left
-// out. Attributes that the schema does not know stay, behind the others.
-void canonicalise_options(Operator& op);
-
 }  // namespace edgesage

@@ -85,7 +85,7 @@ class Reader {
     const std::span<const std::byte> bytes = file_->bytes();
     if (offset > bytes.size() || size > bytes.size() - offset)
       return bad(place, fmt::format("takes {} bytes from byte {}, but the file ends at byte {}; it "
-                                    "is truncated or damaged",
+                                    "is truncated or damaged; get it again",
                                     size, offset, bytes.size()));
     return bytes.subspan(offset, size);
   }
@@ -280,26 +280,30 @@ class Reader {
       } else {
         to.omits_options = false;
         const auto* stored = static_cast<const fb::Table*>(options);
-        if (!budget_.take(stored_bytes(table, *stored))) return shares_too_much(operator_place());
+        EDGESAGE_RETURN_IF_ERROR(check_options(table, *stored));
         read_options(table, *stored, to.attributes);
       }
     }
     return {};
   }
 
-  // What the attributes will take in memory.
-  static size_t stored_bytes(OptionsTable table, const fb::Table& options) {
-    size_t bytes = 0;
+  // What the verifier does not look at: memory that the attributes will take, and alignment.
+  Status check_options(OptionsTable table, const fb::Table& options) {
     for (const OptionField& field : option_fields(table)) {
       const uint8_t* at = options.GetAddressOf(field.slot);
       if (at == nullptr) continue;
-      bytes += sizeof(Attribute);
-      if (field.type == OptionField::Type::kInt || field.type == OptionField::Type::kFloat)
-        continue;
-      const uint32_t length = fb::ReadScalar<uint32_t>(at + fb::ReadScalar<fb::uoffset_t>(at));
-      bytes += size_t{length} * (field.type == OptionField::Type::kString ? 1 : sizeof(int64_t));
+      size_t bytes = sizeof(Attribute);
+      if (field.type != OptionField::Type::kInt && field.type != OptionField::Type::kFloat) {
+        const auto& vector =
+            *reinterpret_cast<const fb::Vector<int64_t>*>(at + fb::ReadScalar<fb::uoffset_t>(at));
+        bytes += vector.size() * sizeof(int64_t);
+        if (field.stored == fb::ET_LONG && !is_aligned(vector))
+          return bad(fmt::format("{}, {}", operator_place(), field.name),
+                     "is not aligned to 8 bytes; the file is damaged");
+      }
+      if (!budget_.take(bytes)) return shares_too_much(operator_place());
     }
-    return bytes;
+    return {};
   }
 
   Status check_subgraph(std::string_view attribute, int64_t index) const {

@@ -26,6 +26,9 @@ Result<std::vector<To>> copy_vector(const fb::Vector<From>* from, const TensorCo
   if (from == nullptr) return to;
   if (!context.budget->take(from->size() * sizeof(To)))
     return bad(context, field, "shares its data with too many other tables; the file is damaged");
+  if (!is_aligned(*from))
+    return bad(context, field,
+               fmt::format("is not aligned to {} bytes; the file is damaged", sizeof(From)));
   to.resize(from->size());
   for (fb::uoffset_t i = 0; i < from->size(); ++i) {
     if constexpr (std::is_same_v<To, std::byte>)

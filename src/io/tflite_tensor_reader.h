@@ -1,7 +1,10 @@
 // Tensors of a .tflite: shapes, quantisation, sparsity. A part of the reader (tflite_reader.h).
 #pragma once
 
+#include <flatbuffers/flatbuffers.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +19,12 @@ struct Tensor;
 }
 
 namespace edgesage {
+
+// The library's verifier checks where the length of a vector stands, not its 8-byte elements.
+template <class T>
+[[nodiscard]] bool is_aligned(const flatbuffers::Vector<T>& vector) {
+  return reinterpret_cast<uintptr_t>(vector.Data()) % sizeof(T) == 0;
+}
 
 // Bounds what one file may make us allocate: tables of a FlatBuffer may be shared, so a small
 // hostile file could otherwise unfold into gigabytes. No honest file comes near.

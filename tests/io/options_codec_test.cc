@@ -157,19 +157,5 @@ TEST(OptionsCodec, EveryTableBelongsToAKind) {
     EXPECT_TRUE(used.count(options_table_name(table))) << options_table_name(table);
 }
 
-TEST(OptionsCodec, CanonicalFormIsWhatTheReaderGives) {
-  Operator op;
-  op.kind = OpKind::kConv2D;
-  op.attributes = {{"stride_h", int64_t{2}},          {"dilation_w_factor", int64_t{1}},
-                   {"from_elsewhere", int64_t{9}},    {"padding", int64_t{0}},
-                   {"dilation_h_factor", int64_t{4}}, {"stride_w", int64_t{2}}};
-  canonicalise_options(op);
-  const std::vector<Attribute> expected = {{"stride_w", int64_t{2}},
-                                           {"stride_h", int64_t{2}},
-                                           {"dilation_h_factor", int64_t{4}},
-                                           {"from_elsewhere", int64_t{9}}};
-  EXPECT_EQ(op.attributes, expected);
-}
-
 }  // namespace
 }  // namespace edgesage

@@ -279,5 +279,38 @@ TEST(TfliteHostile, MisalignedVectorIsRefused) {
   EXPECT_NE(graph.error().message.find("aligned"), std::string::npos) << graph.error().message;
 }
 
+// Moves the target of an offset field by 4 bytes.
+void shift_target(const fb::Table& table, fb::voffset_t slot) {
+  auto* at = const_cast<uint8_t*>(table.GetAddressOf(slot));
+  fb::WriteScalar(at, fb::ReadScalar<fb::uoffset_t>(at) + 4);
+}
+
+// The library's verifier lets these two pass: it looks at where the length stands.
+TEST(TfliteHostile, MisalignedLongVectorsAreRefused) {
+  Graph graph = test::small_convolution();
+  Operator& slice = graph.main().operators.emplace_back();
+  slice.kind = OpKind::kStablehloSlice;
+  slice.attributes = {{"start_indices", std::vector<int64_t>{0, 0}}};
+  const std::vector<std::byte> whole = *write_tflite(graph);
+  for (const bool in_options : {false, true}) {
+    std::vector<std::byte> bytes = whole;
+    const auto& subgraph = *tflite::GetModel(bytes.data())->subgraphs()->Get(0);
+    if (in_options)
+      shift_target(
+          *static_cast<const fb::Table*>(subgraph.operators()->Get(1)->builtin_options_2()),
+          tflite::StablehloSliceOptions::VT_START_INDICES);
+    else
+      shift_target(reinterpret_cast<const fb::Table&>(*subgraph.tensors()->Get(0)->quantization()),
+                   tflite::QuantizationParameters::VT_ZERO_POINT);
+    const auto back = read_bytes(bytes);
+    ASSERT_FALSE(back);
+    EXPECT_NE(
+        back.error().to_string().find(in_options ? "operator 1, start_indices" : "zero_point"),
+        std::string::npos)
+        << back.error().to_string();
+    EXPECT_NE(back.error().message.find("aligned to 8"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace edgesage
