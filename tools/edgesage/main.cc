@@ -15,11 +15,14 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"inspect", "Operators, MACs, parameters and memory of models", declare_inspect},
+    {"predict", "Latency and memory of models on devices, per operator", declare_predict},
     {"measure", "Run models on a device, and store every sample", declare_measure},
     {"devices", "What can be predicted or measured here, and why not", declare_devices},
     {"generate", "Sample networks of a search space as .tflite files", declare_generate},
     {"annotate", "Sample networks in bulk and measure them; resumable", declare_annotate},
     {"store", "What a store of measurements holds", declare_store},
+    {"train", "Learn a predictor from labels", declare_train},
+    {"evaluate", "Accuracy of a predictor beside its controls", declare_evaluate},
     {"version", "Version of the program and of what it was built with", declare_version},
 };
 

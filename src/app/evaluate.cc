@@ -1,0 +1,71 @@
+#include "src/app/evaluate.h"
+
+#include <cmath>
+
+#include "src/app/predictors.h"
+#include "src/learn/evaluate.h"
+
+namespace edgesage::app {
+namespace {
+
+std::optional<double> known(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// Negative shares stand for "does not apply".
+std::optional<double> percent(double share) {
+  return share < 0 || !std::isfinite(share) ? std::nullopt : std::optional(100 * share);
+}
+
+AccuracyRow to_public(const EvaluationRow& from) {
+  const Accuracy& accuracy = from.accuracy;
+  AccuracyRow row;
+  row.device = from.device;
+  row.space = from.space;
+  row.quantity = from.quantity;
+  row.model = from.model;
+  row.n_train = static_cast<int64_t>(from.n_train);
+  row.n_test = static_cast<int64_t>(accuracy.count);
+  row.mape = 100 * accuracy.mape;
+  row.median_ape = 100 * accuracy.median_ape;
+  row.p95_ape = 100 * accuracy.p95_ape;
+  row.within_1 = 100 * accuracy.within_1;
+  row.within_5 = 100 * accuracy.within_5;
+  row.within_10 = 100 * accuracy.within_10;
+  row.worst_under = 100 * accuracy.worst_under;
+  row.spearman = known(accuracy.spearman);
+  row.kendall = known(accuracy.kendall);
+  row.best_5_recall = 100 * accuracy.best_5_recall;
+  row.coverage_90 = percent(from.coverage_90);
+  row.half_width_90 = percent(from.half_width_90);
+  row.flagged = percent(from.flagged);
+  row.mape_unflagged = percent(from.mape_unflagged);
+  row.seed = from.seed;
+  return row;
+}
+
+}  // namespace
+
+Result<AccuracyTable> evaluate(const Context& context, const EvaluateRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(const LabelledNetworks labelled, load_labels(context, request.labels));
+  std::filesystem::path file = request.predictor;
+  if (file.empty()) {
+    EDGESAGE_ASSIGN_OR_RETURN(file, find_predictor(context, labelled.source.device));
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::load(file));
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const Evaluation evaluation,
+      evaluate_predictor(predictor, labelled.dataset, request.split, request.labels.threads));
+  AccuracyTable table;
+  for (const EvaluationRow& row : evaluation.rows) table.rows.push_back(to_public(row));
+  for (const AttributionRow& row : evaluation.attribution)
+    table.attribution.push_back({row.device, row.space, static_cast<int64_t>(row.n),
+                                 100 * row.misplaced_share, 100 * row.median_operator_ape});
+  for (const auto& worst : evaluation.worst)
+    table.worst.push_back({worst.name, worst.quantity, worst.truth, worst.predicted});
+  table.test_networks = static_cast<int64_t>(evaluation.test_networks);
+  table.left_out = static_cast<int64_t>(evaluation.left_out);
+  return table;
+}
+
+}  // namespace edgesage::app

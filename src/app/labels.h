@@ -1,0 +1,34 @@
+// Labels of a device, from a store or from a label file, as a data set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "edgesage/result.h"
+#include "src/app/context.h"
+#include "src/learn/dataset.h"
+#include "src/learn/train.h"
+
+namespace edgesage::app {
+
+struct LabelRequest {
+  std::string store;                    // one of the two
+  std::string labels;                   // a label file (src/learn/label_file.h)
+  std::string device;                   // may be empty for a label file, which is of one device
+  std::string host_fingerprint;         // where the store has several
+  std::string runtime_version;          // where the store has several
+  std::vector<std::string> quantities;  // empty: all that can be learnt and the device reports
+  int threads = 0;
+};
+
+struct LabelledNetworks {
+  Dataset dataset;
+  LabelSource source;
+};
+
+// kInvalidArgument for a request that names no labels, or labels of several hosts; kBadStore for
+// labels that cannot be read.
+[[nodiscard]] Result<LabelledNetworks> load_labels(const Context& context,
+                                                   const LabelRequest& request);
+
+}  // namespace edgesage::app

@@ -1,0 +1,103 @@
+#include "src/app/predict.h"
+
+#include <fmt/format.h>
+
+#include "src/app/inspect_tables.h"
+#include "src/app/predictors.h"
+#include "src/devices/worker_client.h"
+#include "src/io/model_file.h"
+#include "src/predict/predictor.h"
+
+namespace edgesage::app {
+namespace {
+
+struct Loaded {
+  Predictor predictor;
+  PredictOptions options;
+  std::string warning;  // about all its predictions; empty: none
+};
+
+// Labels of a host belong to that machine. Its worker knows this one's fingerprint.
+void recognise_host(const Context& context, Loaded& loaded) {
+  const PredictorData& data = loaded.predictor.data();
+  if (data.host_fingerprint.empty()) return;
+  const auto fingerprint = [&]() -> Result<std::string> {
+    EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
+    EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription device, catalog.find(data.device));
+    EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker,
+                              WorkerClient::for_device(device, context.places));
+    EDGESAGE_ASSIGN_OR_RETURN(const WorkerHello hello, worker.hello());
+    return hello.host_fingerprint;
+  }();
+  if (fingerprint)
+    loaded.options.host_fingerprint = *fingerprint;
+  else
+    loaded.warning =
+        fmt::format("learnt on {} (host {}); whether this is that machine is not known: {}",
+                    data.host_description.empty() ? "a machine" : data.host_description,
+                    data.host_fingerprint, fingerprint.error().message);
+}
+
+Result<std::vector<Loaded>> load_predictors(const Context& context, const PredictRequest& request) {
+  std::vector<std::filesystem::path> files(request.predictors.begin(), request.predictors.end());
+  for (const std::string& device : request.devices) {
+    EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
+    const Result<std::filesystem::path> file = find_predictor(context, device);
+    if (!file) {
+      // A device that does not exist at all is answered with the closest name.
+      EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription known, catalog.find(device));
+      return tl::unexpected(file.error());
+    }
+    files.push_back(*file);
+  }
+  if (files.empty())
+    return make_error(ErrorCode::kInvalidArgument, "",
+                      "name a device (--device) or a predictor file (--predictor)");
+  std::vector<Loaded> loaded;
+  for (const std::filesystem::path& file : files) {
+    EDGESAGE_ASSIGN_OR_RETURN(Predictor predictor, Predictor::load(file));
+    loaded.push_back({std::move(predictor), {}, ""});
+    loaded.back().options.level = request.level;
+    recognise_host(context, loaded.back());
+  }
+  return loaded;
+}
+
+Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
+                          const std::string& model, bool strict) {
+  if (!graph) return tl::unexpected(graph.error());
+  Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options);
+  if (!loaded.warning.empty()) prediction.warnings.push_back(loaded.warning);
+  if (!strict) return prediction;
+  std::vector<std::string> ignored, unsupported;
+  collect_warnings(*graph, ignored, unsupported);
+  if (!unsupported.empty()) return make_error(ErrorCode::kUnsupported, model, unsupported.front());
+  if (!prediction.in_range)
+    return make_error(ErrorCode::kUnsupported, model,
+                      fmt::format("outside the predictor's range: {}",
+                                  prediction.reasons.empty() ? "" : prediction.reasons.front()));
+  return prediction;
+}
+
+}  // namespace
+
+Result<Answers<Prediction>> predict_models(const Context& context, const PredictRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Loaded> predictors,
+                            load_predictors(context, request));
+  Answers<Prediction> answers;
+  const auto total = static_cast<int64_t>(request.models.size() * predictors.size());
+  for (const std::string& model : request.models) {
+    if (context.stop_wanted()) break;
+    Result<Graph> graph = read_model(model);
+    // A model without subgraphs computes nothing; one that is empty says so.
+    if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
+    for (const Loaded& loaded : predictors) {
+      context.report(static_cast<int64_t>(answers.size()), total, model);
+      answers.push_back(
+          {model, loaded.predictor.data().device, answer(loaded, graph, model, request.strict)});
+    }
+  }
+  return answers;
+}
+
+}  // namespace edgesage::app

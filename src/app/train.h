@@ -1,0 +1,22 @@
+// `edgesage train`: a predictor from labels.
+#pragma once
+
+#include <string>
+
+#include "edgesage/result.h"
+#include "edgesage/train.h"
+#include "src/app/labels.h"
+#include "src/learn/train.h"
+
+namespace edgesage::app {
+
+struct TrainRequest {
+  LabelRequest labels;
+  TrainingOptions training;
+  std::string output;            // the predictor file
+  std::string host_description;  // of the machine that the labels were measured on; may be empty
+};
+
+[[nodiscard]] Result<TrainedPredictor> train(const Context& context, const TrainRequest& request);
+
+}  // namespace edgesage::app

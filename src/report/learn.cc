@@ -1,0 +1,133 @@
+#include "src/report/learn.h"
+
+#include <fmt/format.h>
+
+#include "src/base/csv.h"
+#include "src/base/text.h"
+#include "src/report/json_common.h"
+#include "src/report/text_table.h"
+
+namespace edgesage::report {
+namespace {
+
+std::string figure(double value, int places) { return fmt::format("{:.{}f}", value, places); }
+std::string figure(const std::optional<double>& value, int places) {
+  return value ? figure(*value, places) : "";
+}
+
+Json row_json(const AccuracyRow& row) {
+  return {{"device", row.device},
+          {"space", row.space},
+          {"quantity", row.quantity},
+          {"model", row.model},
+          {"n_train", row.n_train},
+          {"n_test", row.n_test},
+          {"mape", row.mape},
+          {"median_ape", row.median_ape},
+          {"p95_ape", row.p95_ape},
+          {"within_1", row.within_1},
+          {"within_5", row.within_5},
+          {"within_10", row.within_10},
+          {"worst_under", row.worst_under},
+          {"spearman", or_null(row.spearman)},
+          {"kendall", or_null(row.kendall)},
+          {"best_5_recall", row.best_5_recall},
+          {"coverage_90", or_null(row.coverage_90)},
+          {"half_width_90", or_null(row.half_width_90)},
+          {"flagged", or_null(row.flagged)},
+          {"mape_unflagged", or_null(row.mape_unflagged)},
+          {"seed", row.seed}};
+}
+
+}  // namespace
+
+std::string train_text(const TrainedPredictor& trained) {
+  return fmt::format(
+      "{}: predictor {} of {} for {}, from {} networks ({} left out), {}, {:.0f} s\n", trained.file,
+      trained.id, trained.device, join(trained.quantities, ", "), grouped(trained.networks),
+      grouped(trained.left_out), human_bytes(trained.file_bytes), trained.seconds);
+}
+
+std::string train_json(const TrainedPredictor& trained) {
+  return to_text({{"schema_version", kSchemaVersion},
+                  {"file", trained.file},
+                  {"predictor_id", trained.id},
+                  {"device", trained.device},
+                  {"quantities", trained.quantities},
+                  {"networks", trained.networks},
+                  {"left_out", trained.left_out},
+                  {"file_bytes", trained.file_bytes},
+                  {"seconds", trained.seconds}},
+                 2) +
+         '\n';
+}
+
+std::string evaluate_text(const AccuracyTable& table) {
+  TextTable rows({"device", "quantity", "space", "model", ">train", ">test", ">MAPE %", ">median",
+                  ">p95", ">in 5%", ">in 10%", ">under", ">Kendall", ">in 90%", ">+-%",
+                  ">flagged %", ">MAPE unflagged"});
+  for (const AccuracyRow& row : table.rows)
+    rows.add({row.device, row.quantity, row.space, row.model, std::to_string(row.n_train),
+              std::to_string(row.n_test), figure(row.mape, 2), figure(row.median_ape, 2),
+              figure(row.p95_ape, 2), figure(row.within_5, 1), figure(row.within_10, 1),
+              figure(row.worst_under, 1), figure(row.kendall, 3), figure(row.coverage_90, 1),
+              figure(row.half_width_90, 1), figure(row.flagged, 1), figure(row.mape_unflagged, 2)});
+  std::string text = rows.render();
+  TextTable attribution(
+      {"attribution", "space", ">networks", ">misplaced %", ">median operator %"});
+  for (const AttributionAccuracy& row : table.attribution)
+    attribution.add({row.device, row.space, std::to_string(row.networks),
+                     figure(row.misplaced_share, 2), figure(row.median_operator_ape, 2)});
+  if (!attribution.empty()) text += '\n' + attribution.render();
+  TextTable worst({"largest errors", "quantity", ">truth", ">predicted", ">error %"});
+  for (const WorstNetwork& network : table.worst)
+    worst.add({network.name, network.quantity, decimal(network.truth), decimal(network.predicted),
+               figure(100 * (network.predicted / network.truth - 1), 1)});
+  if (!worst.empty()) text += '\n' + worst.render();
+  text +=
+      fmt::format("\n{} test networks; {} labels left out\n", table.test_networks, table.left_out);
+  return text;
+}
+
+std::string evaluate_json(const AccuracyTable& table) {
+  Json rows = Json::array(), attribution = Json::array(), worst = Json::array();
+  for (const AccuracyRow& row : table.rows) rows.push_back(row_json(row));
+  for (const AttributionAccuracy& row : table.attribution)
+    attribution.push_back({{"device", row.device},
+                           {"space", row.space},
+                           {"networks", row.networks},
+                           {"misplaced_share", row.misplaced_share},
+                           {"median_operator_ape", row.median_operator_ape}});
+  for (const WorstNetwork& network : table.worst)
+    worst.push_back({{"name", network.name},
+                     {"quantity", network.quantity},
+                     {"truth", network.truth},
+                     {"predicted", network.predicted}});
+  return to_text({{"schema_version", kSchemaVersion},
+                  {"rows", rows},
+                  {"attribution", attribution},
+                  {"worst", worst},
+                  {"test_networks", table.test_networks},
+                  {"left_out", table.left_out}},
+                 2) +
+         '\n';
+}
+
+std::string evaluate_csv(const AccuracyTable& table) {
+  std::string text;
+  for (const AccuracyRow& row : table.rows) {
+    const Json cells = row_json(row);
+    std::vector<std::string> names, values;
+    for (const auto& [name, value] : cells.items()) {
+      names.push_back(name);
+      values.push_back(value.is_null()     ? ""
+                       : value.is_string() ? csv_cell(value.get<std::string>())
+                                           : value.dump());
+    }
+    if (text.empty()) text = join(names, ",") + '\n';
+    text += join(values, ",") + '\n';
+  }
+  return text;
+}
+
+}  // namespace edgesage::report

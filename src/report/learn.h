@@ -1,0 +1,18 @@
+// Training and accuracy as text, JSON and CSV.
+#pragma once
+
+#include <string>
+
+#include "edgesage/evaluate.h"
+#include "edgesage/train.h"
+
+namespace edgesage::report {
+
+[[nodiscard]] std::string train_text(const TrainedPredictor& trained);
+[[nodiscard]] std::string train_json(const TrainedPredictor& trained);
+
+[[nodiscard]] std::string evaluate_text(const AccuracyTable& table);
+[[nodiscard]] std::string evaluate_json(const AccuracyTable& table);
+[[nodiscard]] std::string evaluate_csv(const AccuracyTable& table);
+
+}  // namespace edgesage::report

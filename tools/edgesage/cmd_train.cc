@@ -1,0 +1,60 @@
+#include "src/app/train.h"
+#include "src/report/learn.h"
+#include "tools/edgesage/commands.h"
+#include "tools/edgesage/label_flags.h"
+
+namespace edgesage::cli {
+
+Run declare_train(CLI::App& command, Session& session) {
+  struct Options {
+    app::TrainRequest request;
+    std::string format = "text";
+  };
+  auto options = std::make_shared<Options>();
+  auto& request = options->request;
+  auto& training = request.training;
+  add_label_flags(command, request.labels);
+  command.add_option("-o,--output", request.output, "The predictor file")
+      ->type_name("FILE")
+      ->required();
+  command
+      .add_option("--host-description", request.host_description,
+                  "What to call the machine of the labels, where they belong to one")
+      ->type_name("TEXT");
+  add_split_flags(command, training.split);
+  const auto count = [&](const char* flag, auto& value, const char* what, int least, int most) {
+    command.add_option(flag, value, what)->check(CLI::Range(least, most))->capture_default_str();
+  };
+  count("--members", training.members, "Networks of the ensemble", 1, 64);
+  count("--epochs", training.epochs, "Passes over the training networks", 1, 100'000);
+  count("--hidden", training.hidden, "Width of the layers", 8, 1024);
+  count("--layers", training.layers, "GraphSAGE layers", 1, 16);
+  count("--batch", training.batch_graphs, "Networks of a step", 1, 4096);
+  command.add_option("--learning-rate", training.learning_rate, "Largest step of the optimiser")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+  command.add_option("--max-train", training.max_train, "Train on at most so many; 0: all")
+      ->capture_default_str();
+  command.add_option("--seed", training.seed, "Seed of the parameters and their order")
+      ->capture_default_str();
+  command.add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  session.add_devices(command);
+  command.footer(
+      "Example:\n"
+      "  edgesage train --store labels.sqlite --device ethos-u55-256 -o ethos-u55-256.edgesage");
+  return [options, &session] {
+    options->request.training.threads = options->request.labels.threads;
+    const auto trained = app::train(session.context(), options->request);
+    if (!trained) {
+      const int code = session.fail(trained.error());
+      return interrupted() ? kInterrupted : code;
+    }
+    return session.write(options->format == "json" ? report::train_json(*trained)
+                                                   : report::train_text(*trained));
+  };
+}
+
+}  // namespace edgesage::cli
