@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 #include "src/base/text.h"

@@ -37,7 +37,8 @@ struct DeviceDescription {
   std::filesystem::path file;  // where it was described
 };
 
-// What the placeholders {source_dir}, {worker_dir}, {python} and {site_packages} stand for.
+// What the placeholders {source_dir}, {worker_dir}, {python} and {site_packages} stand for;
+// {device_dir} is the directory of the description itself.
 struct DevicePlaces {
   std::filesystem::path
       source_dir;  // the repository, or the installed share/edgesage: workers/ is in it

@@ -15,9 +15,9 @@ namespace edgesage {
 
 struct MeasureOptions {
   // Options of the worker, over the description's defaults: for Vela `config`, `system_config`,
-  // `memory_mode`, `arena_cache_size`, `optimise`; for LiteRT `threads`, `cpu`, `min_runs`,
-  // `max_runs`, `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`, `seed`. The worker refuses
-  // a name that it does not know.
+  // `memory_mode`, `arena_cache_size`, `optimise`; for LiteRT `threads`, `cpu`, `clock`,
+  // `priority`, `min_runs`, `max_runs`, `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`,
+  // `seed`. The worker refuses a name that it does not know.
   Json options = Json::object();
   std::chrono::milliseconds deadline{300'000};
 };

@@ -140,5 +140,5 @@ for number, line in enumerate(requests):
     if trick == "samples":
         answer["answer"] = GOOD | {"samples_ms": body["options"]["samples"]}
     if trick == "echo":
-        answer["answer"] = {"request": body}
+        answer["answer"] = GOOD | {"protocol": {"request": json.dumps(body)}}
     send(answer)

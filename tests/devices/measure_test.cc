@@ -62,12 +62,14 @@ TEST(Measure, WhatConcernsEveryNetworkIsAnError) {
 TEST(Measure, SendsTheOptionsOverTheDefaults) {
   FakeDevice fake("echo");
   fake.description.options = {{"threads", 1}, {"seed", 3}};
-  Json body;
-  body["options"] = {{"threads", 4}};
-  // The echoed request is no measurement: look at it through the client itself.
-  const auto answer = fake.client.request("measure", body, 10s);
-  ASSERT_TRUE(answer);
-  EXPECT_EQ((*answer)["request"], body);
+  const auto measurement = run(fake, {{"threads", 4}});
+  ASSERT_TRUE(measurement) << measurement.error().to_string();
+  const Json request =
+      *parse_json(measurement->protocol.at("request"), "echo", ErrorCode::kInternal);
+  EXPECT_EQ(request["options"], Json({{"threads", 4}, {"seed", 3}}));
+  EXPECT_EQ(request["device"], "fake-device");
+  EXPECT_EQ(request["deadline_ms"], 10'000);
+  EXPECT_TRUE(std::filesystem::path(request["model"].get<std::string>()).is_absolute());
 }
 
 TEST(Measure, TakesTheLabelFromTheSamples) {

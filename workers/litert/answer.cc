@@ -20,6 +20,7 @@ struct Options {
   int threads = 1;
   int cpu = -1;
   uint64_t seed = 0;
+  bool high_priority = true;
   TimingOptions timing;
 };
 
@@ -34,6 +35,7 @@ Options options_of(const Json& request) {
   Options options;
   const Json given = request.value("options", Json::object());
   TimingOptions& timing = options.timing;
+  std::string clock;
   for (const auto& [name, value] : given.items()) {
     if (name == "threads") {
       options.threads = static_cast<int>(number(name, value, 1, 1024));
@@ -41,6 +43,16 @@ Options options_of(const Json& request) {
       options.cpu = static_cast<int>(number(name, value, 0, 1023));
     } else if (name == "seed") {
       options.seed = static_cast<uint64_t>(number(name, value, 0, 9e15));
+    } else if (name == "priority") {
+      if (value != "high" && value != "normal")
+        throw Refused("bad_options",
+                      fmt::format("priority is {}; allowed: high, normal", value.dump()));
+      options.high_priority = value == "high";
+    } else if (name == "clock") {
+      if (value != "process" && value != "wall")
+        throw Refused("bad_options",
+                      fmt::format("clock is {}; allowed: process, wall", value.dump()));
+      clock = value.get<std::string>();
     } else if (name == "min_runs") {
       timing.min_runs = static_cast<int64_t>(number(name, value, 1, 1e9));
     } else if (name == "max_runs") {
@@ -54,13 +66,15 @@ Options options_of(const Json& request) {
     } else if (name == "burst_gap_ms") {
       timing.burst_gap_ms = number(name, value, 0, 1e6);
     } else {
-      throw Refused(
-          "bad_options",
-          fmt::format("unknown option {}; allowed: threads, cpu, seed, min_runs, max_runs, "
-                      "min_time_ms, max_time_ms, bursts, burst_gap_ms",
-                      name));
+      throw Refused("bad_options", fmt::format("unknown option {}; allowed: threads, cpu, seed, "
+                                               "clock, priority, min_runs, max_runs, "
+                                               "min_time_ms, max_time_ms, bursts, burst_gap_ms",
+                                               name));
     }
   }
+  // With several threads only the wall tells how long it took.
+  if (clock.empty()) clock = options.threads == 1 ? "process" : "wall";
+  timing.clock = clock == "process" ? SampleClock::kProcess : SampleClock::kWall;
   // Half of the deadline for timing leaves room for loading and for a busy machine.
   if (const double deadline = request.value("deadline_ms", 0.0); deadline > 0)
     timing.max_time_ms = std::min(timing.max_time_ms, deadline / 2);
@@ -132,7 +146,8 @@ Json protocol_of(const Options& options, const Timings& timings, bool fully_dele
           {"affinity", affinity()},
           {"delegate", "xnnpack"},
           {"fully_delegated", fully_delegated ? "true" : "false"},
-          {"clock", "CLOCK_MONOTONIC"},
+          {"clock", options.timing.clock == SampleClock::kWall ? "CLOCK_MONOTONIC"
+                                                               : "CLOCK_PROCESS_CPUTIME_ID"},
           {"clock_read_ns", fmt::format("{:.0f}", timings.timer_ns)},
           {"inputs", fmt::format("random, seed {}", options.seed)}};
 }
@@ -146,6 +161,7 @@ Json answer_measure(const Runtime& runtime, const Json& request, const std::stri
   if (access(model.c_str(), R_OK) != 0)
     throw Refused("bad_model", fmt::format("{}: no such file", model));
   const Pinned pinned(options.cpu);
+  const RaisedPriority priority(options.high_priority);
   const auto before = host_environment();
 
   const auto start = std::chrono::steady_clock::now();
@@ -161,10 +177,12 @@ Json answer_measure(const Runtime& runtime, const Json& request, const std::stri
   answer["statistic"] = "min";
   answer["quantities"] = {
       {"latency_ms", *std::min_element(timings.samples_ms.begin(), timings.samples_ms.end())},
+      {"latency_wall_p50_ms", timings.wall_p50_ms},
       {"first_latency_ms", timings.first_ms},
       {"load_ms", load.count()}};
   answer["samples_ms"] = timings.samples_ms;
   answer["protocol"] = protocol_of(options, timings, session->fully_delegated());
+  answer["protocol"]["priority"] = priority.description();
   answer["environment"] = before;
   answer["environment"]["load_average_after"] = host_environment().at("load_average");
   return answer;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -110,6 +111,17 @@ std::string affinity() {
     cpu = last;
   }
   return fmt::format("{}", fmt::join(ranges, ","));
+}
+
+RaisedPriority::RaisedPriority(bool wanted) : before_(getpriority(PRIO_PROCESS, 0)) {
+  constexpr int kNice = -15;
+  raised_ = wanted && setpriority(PRIO_PROCESS, 0, kNice) == 0;
+  description_ = fmt::format("nice {}", raised_ ? kNice : before_);
+  if (wanted && !raised_) description_ += ": may not be raised";
+}
+
+RaisedPriority::~RaisedPriority() {
+  if (raised_) setpriority(PRIO_PROCESS, 0, before_);
 }
 
 Pinned::Pinned(int cpu) {

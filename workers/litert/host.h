@@ -16,6 +16,23 @@ std::map<std::string, std::string> host_environment();
 // "0-3,6": the CPUs that this process may run on.
 std::string affinity();
 
+// Raises the priority of this thread, and of those that it starts, while it lives, where the system
+// allows it: on a busy machine long inferences are otherwise interrupted in every run.
+class RaisedPriority {
+ public:
+  explicit RaisedPriority(bool wanted);
+  ~RaisedPriority();
+  RaisedPriority(const RaisedPriority&) = delete;
+  RaisedPriority& operator=(const RaisedPriority&) = delete;
+  // "nice -15", "nice 0: may not be raised"
+  const std::string& description() const { return description_; }
+
+ private:
+  int before_ = 0;
+  bool raised_ = false;
+  std::string description_;
+};
+
 // Restricts this thread, and those that it starts, to one CPU while it lives. Throws Refused.
 class Pinned {
  public:

@@ -105,15 +105,16 @@ int serve(const std::string& library, int in_fd, int out_fd) {
   }
   const Runtime runtime(library);
   const std::string version = version_of(library);
-  channel.send({{"hello",
-                 {{"protocol", "1.0"},
-                  {"worker", "litert"},
-                  {"runtime", "litert"},
-                  {"runtime_version", version},
-                  {"quantities", {"latency_ms", "first_latency_ms", "load_ms"}},
-                  {"host_fingerprint", host_fingerprint()},
-                  {"beat_ms", 1000},
-                  {"environment", host_environment()}}}});
+  channel.send(
+      {{"hello",
+        {{"protocol", "1.0"},
+         {"worker", "litert"},
+         {"runtime", "litert"},
+         {"runtime_version", version},
+         {"quantities", {"latency_ms", "latency_wall_p50_ms", "first_latency_ms", "load_ms"}},
+         {"host_fingerprint", host_fingerprint()},
+         {"beat_ms", 1000},
+         {"environment", host_environment()}}}});
   for (std::string line; channel.read_line(line);) answer_line(channel, runtime, version, line);
   return 0;
 }

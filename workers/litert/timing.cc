@@ -1,5 +1,7 @@
 #include "workers/litert/timing.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,15 +21,27 @@ constexpr double kWarmUpMaxMs = 500;
 
 double ms_since(Clock::time_point start) { return Ms(Clock::now() - start).count(); }
 
-double timer_cost_ms() {
-  constexpr int kReads = 1000;
-  const Clock::time_point start = Clock::now();
-  for (int i = 0; i < kReads; ++i) {
-    const volatile auto now = Clock::now().time_since_epoch().count();
-    static_cast<void>(now);
+// Reads the clock that samples count in.
+class Stopwatch {
+ public:
+  explicit Stopwatch(SampleClock clock)
+      : id_(clock == SampleClock::kWall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID) {}
+  double now_ms() const {
+    timespec time{};
+    clock_gettime(id_, &time);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
   }
-  return ms_since(start) / kReads;
-}
+  double cost_ms() const {
+    constexpr int kReads = 1000;
+    const double start = now_ms();
+    double last = start;
+    for (int i = 0; i < kReads; ++i) last = now_ms();
+    return (last - start) / kReads;
+  }
+
+ private:
+  clockid_t id_;
+};
 
 // Beats at most once a second.
 class Pulse {
@@ -79,16 +93,17 @@ class Thinner {
 
 // Runs in windows until a window's fastest inference is not 1 % faster than the one before; returns
 // the fastest seen.
-double warm_up(const std::function<void()>& run, Timings& timings, Pulse& pulse) {
+double warm_up(const std::function<void()>& run, const Stopwatch& watch, Timings& timings,
+               Pulse& pulse) {
   double fastest = timings.first_ms, before = std::numeric_limits<double>::infinity();
   const Clock::time_point start = Clock::now();
   for (int quiet = 0; quiet < 2 && (timings.warm_up_runs == 0 || ms_since(start) < kWarmUpMaxMs);) {
     double window = std::numeric_limits<double>::infinity();
     const Clock::time_point window_start = Clock::now();
     for (int i = 0; i < 3 || ms_since(window_start) < 3; ++i) {
-      const Clock::time_point run_start = Clock::now();
+      const double run_start = watch.now_ms();
       run();
-      window = std::min(window, ms_since(run_start));
+      window = std::min(window, watch.now_ms() - run_start);
       ++timings.warm_up_runs;
       pulse.maybe();
       if (ms_since(start) > kWarmUpMaxMs) break;
@@ -106,19 +121,20 @@ Timings time_model(const std::function<void()>& run, const TimingOptions& option
                    const std::function<void()>& beat) {
   Timings timings;
   Pulse pulse(beat);
+  const Stopwatch watch(options.clock);
   const Clock::time_point first = Clock::now();
   run();
   timings.first_ms = ms_since(first);
-  const double estimate = std::max(warm_up(run, timings, pulse), 1e-6);
+  const double estimate = std::max(warm_up(run, watch, timings, pulse), 1e-6);
 
-  const double timer = timer_cost_ms();
+  const double timer = watch.cost_ms();
   timings.timer_ns = timer * 1e6;
   if (estimate < kMinSampleMs)
     timings.invocations_per_sample =
         static_cast<int64_t>(std::ceil(std::max(kMinSampleMs, timer / kTimerShare) / estimate));
 
   const auto share = [&](double whole) { return whole / static_cast<double>(options.bursts); };
-  Thinner thinner;
+  Thinner thinner, wall;
   for (int64_t burst = 0; burst < options.bursts; ++burst) {
     if (burst > 0) {
       std::this_thread::sleep_for(Ms(options.burst_gap_ms));
@@ -127,10 +143,12 @@ Timings time_model(const std::function<void()>& run, const TimingOptions& option
     }
     const Clock::time_point start = Clock::now();
     for (int64_t runs = 0;;) {
-      const Clock::time_point sample_start = Clock::now();
+      const Clock::time_point wall_start = Clock::now();
+      const double sample_start = watch.now_ms();
       for (int64_t i = 0; i < timings.invocations_per_sample; ++i) run();
-      const double elapsed = ms_since(sample_start);
-      thinner.add(elapsed / static_cast<double>(timings.invocations_per_sample));
+      const auto batch = static_cast<double>(timings.invocations_per_sample);
+      thinner.add((watch.now_ms() - sample_start) / batch);
+      wall.add(ms_since(wall_start) / batch);
       runs += timings.invocations_per_sample;
       timings.runs += timings.invocations_per_sample;
       pulse.maybe();
@@ -146,6 +164,10 @@ Timings time_model(const std::function<void()>& run, const TimingOptions& option
   }
   timings.samples_taken = thinner.taken();
   timings.samples_ms = thinner.samples();
+  std::vector<double> wall_ms = wall.samples();
+  const auto middle = wall_ms.begin() + static_cast<std::ptrdiff_t>(wall_ms.size() / 2);
+  std::nth_element(wall_ms.begin(), middle, wall_ms.end());
+  timings.wall_p50_ms = *middle;
   return timings;
 }
 

@@ -8,7 +8,13 @@
 
 namespace worker {
 
+// What a sample counts. A process's own time leaves out what other programs take from it, which on
+// a busy machine is most of a long inference; with one thread and an idle machine both are the
+// same.
+enum class SampleClock { kWall, kProcess };
+
 struct TimingOptions {
+  SampleClock clock = SampleClock::kProcess;
   int64_t min_runs = 30;  // inferences in all bursts together
   int64_t max_runs = 1'000'000;
   double min_time_ms = 150;   // in all bursts together
@@ -24,6 +30,7 @@ struct Timings {
   int64_t invocations_per_sample = 1;  // more than one below 20 us: a clock read would count
   int64_t samples_taken = 0;           // before thinning
   double timer_ns = 0;                 // cost of reading the clock once
+  double wall_p50_ms = 0;              // of all samples, whatever the clock
   // In the order in which they were taken; at most 1,000 (every n-th, and always the fastest).
   std::vector<double> samples_ms;
 };

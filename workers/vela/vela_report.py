@@ -23,6 +23,7 @@ QUANTITIES = (
 )
 KINDS = {value: name for name, value in vars(BuiltinOperator).items() if isinstance(value, int)}
 FOLDED = "no command of its own: folded into its neighbours"
+CHAINED = "no cycles of its own: done by another operator's command"
 WARNING = re.compile(r"^Warning \(supported operators\) operator: (.*), ofm: '(.*)'$")
 
 
@@ -181,6 +182,9 @@ def _tensors_written_on_cpu(compiled_bytes):
 
 def _give_reasons(operators, model, graph, output):
     """Vela's words for what it left to the CPU, matched by the tensor written and the operator's kind."""
+    for operator in operators:
+        if operator["placement"] == "npu" and operator["cycles"] == 0 and not operator["placement_reason"]:
+            operator["placement_reason"] = CHAINED
     if not any(operator["placement"] == "cpu" for operator in operators):
         return
     said = _reasons(output)
