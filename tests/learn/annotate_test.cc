@@ -364,5 +364,35 @@ TEST(Annotate, ShardsCoverTheListWithoutOverlap) {
   EXPECT_NE(refused.error().message.find("mobile-classifier"), std::string::npos);
 }
 
+TEST(Annotate, MeasuresSampledNetworksWithVela) {
+  EDGESAGE_REQUIRE(test::venv_python(), "needs the device runtimes: run ./dev setup");
+  const test::TempDir dir;
+  const std::vector<fs::path> descriptions = {test::source_dir() / "devices"};
+  const auto catalog = DeviceCatalog::load(descriptions);
+  ASSERT_TRUE(catalog) << catalog.error().to_string();
+  const auto described = catalog->find("ethos-u55-256");
+  ASSERT_TRUE(described) << described.error().to_string();
+  const DevicePlaces places{test::source_dir(), test::binary_dir() / "workers", {}};
+  const auto device = annotate_device(*described, places, {}, 1, 1);
+  ASSERT_TRUE(device) << device.error().to_string();
+  EXPECT_FALSE(device->quiet);
+  Campaign campaign(dir.path() / "a.db");
+  campaign.options.build = {};
+  campaign.options.devices = {*device};
+  const std::vector<std::string> spaces = {"mobile-classifier", "keyword-sound"};
+  const AnnotateReport report = campaign.run(*sample_names(spaces, 1, 2));
+  ASSERT_EQ(report.passes.size(), 1u);
+  EXPECT_EQ(report.passes[0].measured, 4);
+  MeasurementFilter filter;
+  filter.operators = true;
+  const auto rows = campaign.store.measurements(filter);
+  ASSERT_TRUE(rows);
+  for (const StoredMeasurement& row : *rows) {
+    EXPECT_GT(row.measurement.quantities.at("latency_ms"), 0) << row.network_name;
+    EXPECT_FALSE(row.measurement.operators.empty()) << row.network_name;
+    EXPECT_EQ(row.measurement.host_fingerprint, "");
+  }
+}
+
 }  // namespace
 }  // namespace edgesage
