@@ -239,8 +239,10 @@ double block_row_cycles(const Machine& m, const Row& row, const Tiling& t, bool 
 double feature_map_bytes(const Row& row, const Tiling& t) {
   const double ifm_width = bits_per_element(row.ifm_type) / 8.0;
   const double ofm_width = bits_per_element(row.ofm_type) / 8.0;
-  const auto bricks = [](const Shape4& s) {
-    return real(s.n) * real(s.h) * real(s.w) * real(round_up(s.c, 16));
+  // Convolutions of fewer than eight channels are written plainly, all else in bricks of 16.
+  const bool plain = row.ofm.c < 8 && (row.weights >= 0 || row.kind == RowKind::kActivation);
+  const auto bricks = [plain](const Shape4& s) {
+    return real(s.n) * real(s.h) * real(s.w) * real(plain ? s.c : round_up(s.c, 16));
   };
   const double written = bricks(row.ofm) * ofm_width;
   const EthosKernel kernel = kernel_of(row);
@@ -264,14 +266,28 @@ struct WeightBytes {
   [[nodiscard]] double all() const { return values + scales; }
 };
 
-WeightBytes weight_bytes(const Graph& graph, const Row& row) {
+// Zeros that fill up groups of eight channels and four taps are stored too, though shortly.
+double filling(const Row& row, int64_t elements, bool part_kernel) {
+  const int64_t taps = int64_t{row.kernel_h} * row.kernel_w;
+  const bool by_four = part_kernel || row.kind == RowKind::kDepthwiseConv2D;
+  double filled = real(round_up(row.ofm.c, 8)) * real(by_four ? round_up(taps, 4) : taps);
+  if (row.kind != RowKind::kDepthwiseConv2D)
+    filled *= real(round_up(std::max<int64_t>(row.ifm.c / std::max<int64_t>(row.groups, 1), 1), 8));
+  return std::max(filled - real(elements), 0.0);
+}
+
+WeightBytes weight_bytes(const Graph& graph, const Row& row, bool part_kernel) {
+  constexpr double kBitsOfFilling = 0.25, kHeaderBytes = 40;  // fitted to Vela's output
   WeightBytes bytes;
   if (row.invented_weights) {
-    bytes.values = real(row.kernel_h) * real(row.kernel_w) * real(row.ofm.c) / 16 + 32;
+    bytes.values = real(row.kernel_h) * real(row.kernel_w) * real(row.ofm.c) / 16 + kHeaderBytes;
   } else if (row.weights >= 0) {
     const Tensor& weights = graph.main().tensors[static_cast<size_t>(row.weights)];
+    const double bits = weight_stats(graph, weights).encoded_bits_estimate;
+    const int64_t elements = weights.element_count();
     bytes.values =
-        real(weights.element_count()) * weight_stats(graph, weights).encoded_bits_estimate / 8;
+        (real(elements) * bits + kBitsOfFilling * filling(row, elements, part_kernel)) / 8 +
+        kHeaderBytes;
   } else {
     return bytes;
   }
@@ -290,7 +306,7 @@ class Estimator {
   RowCycles row_cycles(size_t index) {
     const Row& row = lowering_.rows[index];
     const Tiling t = tile(machine_, row);
-    const WeightBytes weights = weight_bytes(graph_, row);
+    const WeightBytes weights = weight_bytes(graph_, row, t.block.part_kernel);
     RowCycles cycles;
     const bool elementwise = kernel_of(row) == EthosKernel::kElementwise;
     const double unbuffered = elementwise ? elementwise_cycles(machine_, row)
@@ -307,6 +323,7 @@ class Estimator {
       slow_bytes = weights.scales * real(t.blocks_hw) + fetched_late(row, weights);
       cycles.npu += exposed_fetch(row, weights);
     }
+    slow_bytes += table_bytes(row);
     previous_ = cycles.npu;
     spread(row, index, moved, fast_bytes, slow_bytes, cycles);
     return cycles;
@@ -315,6 +332,13 @@ class Estimator {
   void skip() { previous_ = 0; }
 
  private:
+  // Constants of a softmax: the exponential's table, and zeros that spread one value over all.
+  static double table_bytes(const Row& row) {
+    if (row.op_kind != OpKind::kSoftmax || row.ofm.c <= 1 || !row.ofm_tensors.empty()) return 0;
+    if (row.kind == RowKind::kShift) return 192;
+    return row.kind == RowKind::kAdd ? 8 * real(row.ofm.c) : 0;
+  }
+
   double slow_rate() const {
     return machine_.flash_bytes > 0 ? machine_.flash_bytes : machine_.dram_bytes;
   }
