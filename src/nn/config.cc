@@ -18,10 +18,10 @@ Status check_range(const char* field, int64_t value, int64_t low, int64_t high) 
 Status check_quantity(const Quantity& quantity) {
   if (quantity.name.empty())
     return make_error(ErrorCode::kInvalidArgument, "quantities", "a quantity has no name");
-  if (quantity.node_labels && quantity.read_out != ReadOut::kSum)
+  if (quantity.node_labels && quantity.read_out == ReadOut::kMaxPlusSum)
     return make_error(ErrorCode::kInvalidArgument, quantity.name,
-                      "operators can only be labelled where their costs are summed; "
-                      "use the read-out sum or drop node_labels");
+                      "operators cannot be labelled where a sum and a maximum are added; use one "
+                      "of them or drop node_labels");
   if (!std::isfinite(quantity.overhead_scale) || quantity.overhead_scale < 0)
     return make_error(
         ErrorCode::kInvalidArgument, quantity.name,

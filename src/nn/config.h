@@ -23,7 +23,7 @@ enum class ReadOut : uint8_t {
 struct Quantity {
   std::string name;
   ReadOut read_out = ReadOut::kSum;
-  bool node_labels = false;  // operators have labels of their own; needs kSum
+  bool node_labels = false;  // operators have labels of their own; not with kMaxPlusSum
   double overhead_scale =
       1.0;  // typical cost outside operators, in the unit of the quantity; 0 = none
 };

@@ -131,17 +131,63 @@ class GraphLoss {
     const double floor =
         options_.node_floor * (std::isnan(graph_label) ? labelled : std::exp(graph_label));
     const Range ops = operators_of(batch_, g_);
+    if (is_maximum()) find_peaks();
     double shares = 0;
     for (int64_t op = ops.first; op < ops.last; ++op) shares += share(op, floor, labelled);
     const double scale = weight * graph_weight(batch_, g_) / (denominator * shares);
     for (int64_t op = ops.first; op < ops.last; ++op)
       add_operator(op, floor, scale * share(op, floor, labelled), sums);
-    const int32_t column = config_.first_column(static_cast<int32_t>(q_));
+    if (is_maximum()) {
+      charge_peaks();
+    } else {
+      charge_all_nodes();
+    }
+  }
+
+  void charge_all_nodes() {
     const Range nodes = nodes_of(batch_, g_);
     for (int64_t i = nodes.first; i < nodes.last; ++i) {
       const auto op = static_cast<size_t>(batch_.node_op[static_cast<size_t>(i)]);
-      write_node(i, column, d_total_ + buffers_.d_op[op]);
+      write_node(i, column(), d_total_ + buffers_.d_op[op]);
     }
+  }
+
+  // An operator's level is that of one of its nodes.
+  void charge_peaks() {
+    const Range ops = operators_of(batch_, g_);
+    for (int64_t op = ops.first; op < ops.last; ++op) {
+      const int32_t node = buffers_.op_peak[static_cast<size_t>(op)];
+      if (node < 0) continue;
+      const auto at = static_cast<size_t>(int64_t{node} * batch_.columns + column());
+      const double squashed = std::tanh(double{workspace_.node_out[at]} / kNodeBound);
+      buffers_.d_node_out[at] += static_cast<float>(
+          buffers_.d_op[static_cast<size_t>(op)] * level(node) * (1 - squashed * squashed));
+    }
+  }
+
+  void find_peaks() {
+    const Range ops = operators_of(batch_, g_), nodes = nodes_of(batch_, g_);
+    for (int64_t op = ops.first; op < ops.last; ++op)
+      buffers_.op_peak[static_cast<size_t>(op)] = -1;
+    for (int64_t i = nodes.first; i < nodes.last; ++i) {
+      int32_t& peak =
+          buffers_.op_peak[static_cast<size_t>(batch_.node_op[static_cast<size_t>(i)])];
+      if (peak < 0 || level(i) > level(peak)) peak = static_cast<int32_t>(i);
+    }
+  }
+
+  [[nodiscard]] bool is_maximum() const {
+    return config_.quantities[static_cast<size_t>(q_)].read_out == ReadOut::kMax;
+  }
+  [[nodiscard]] int32_t column() const { return config_.first_column(static_cast<int32_t>(q_)); }
+  [[nodiscard]] double level(int64_t node) const {
+    return workspace_.outputs.node_levels[static_cast<size_t>(node * batch_.columns + column())];
+  }
+  [[nodiscard]] double operator_cost(int64_t op) const {
+    if (!is_maximum())
+      return workspace_.outputs.op_costs[static_cast<size_t>(op * quantities_ + q_)];
+    const int32_t node = buffers_.op_peak[static_cast<size_t>(op)];
+    return node < 0 ? 0.0 : level(node);
   }
 
   // Sets buffers_.d_op, d loss / d (cost of the operator); `part` is its weight, 0 = no label.
@@ -149,7 +195,7 @@ class GraphLoss {
     double& d_op = buffers_.d_op[static_cast<size_t>(op)];
     d_op = 0;
     if (part <= 0) return;
-    const double cost = workspace_.outputs.op_costs[static_cast<size_t>(op * quantities_ + q_)];
+    const double cost = operator_cost(op);
     const double error = std::log((cost + floor) / (op_label(batch_, op, q_) + floor));
     const Huber h = huber(error, options_.node_delta);
     sums.loss += part * h.value;
@@ -161,8 +207,10 @@ class GraphLoss {
   [[nodiscard]] double share(int64_t op, double floor, double labelled) const {
     const double label = op_label(batch_, op, q_);
     if (std::isnan(label)) return 0;
-    return std::pow((label + floor) / labelled, options_.node_share_power);
+    return std::pow((label + floor) / labelled,
+                    is_maximum() ? options_.peak_share_power : options_.node_share_power);
   }
+
   void write_graph_head() {
     const auto row = static_cast<size_t>(g_ * 2 * quantities_);
     const auto factor_at = row + static_cast<size_t>(q_);
@@ -215,7 +263,8 @@ Status validate(const LossOptions& options, const ModelConfig& config) {
   EDGESAGE_RETURN_IF_ERROR(check_positive("delta", options.delta));
   EDGESAGE_RETURN_IF_ERROR(check_positive("node_delta", options.node_delta));
   EDGESAGE_RETURN_IF_ERROR(check_positive("node_floor", options.node_floor));
-  return check_list("node_share_power", {options.node_share_power}, 1);
+  EDGESAGE_RETURN_IF_ERROR(check_list("node_share_power", {options.node_share_power}, 1));
+  return check_list("peak_share_power", {options.peak_share_power}, 1);
 }
 
 void LabelWeights::reset(int32_t quantities) {
@@ -248,6 +297,7 @@ void loss_and_head_gradient(const ModelConfig& config, const LossOptions& option
   kernels::scratch(buffers.d_node_out, batch.nodes(), batch.columns);
   kernels::scratch(buffers.d_graph_out, batch.graphs(), 2 * int64_t{batch.quantities});
   buffers.d_op.resize(static_cast<size_t>(batch.operators()));
+  buffers.op_peak.resize(static_cast<size_t>(batch.operators()));
   for (int64_t g = 0; g < batch.graphs(); ++g)
     for (int64_t q = 0; q < batch.quantities; ++q)
       GraphLoss(config, options, weights, batch, workspace, buffers, g, q).run(sums);

@@ -6,6 +6,8 @@
 // with node_labels, e being node_floor times the graph's label (the sum of its operators' labels
 // where the graph has none): operators far below the floor are all the same. An operator weighs
 // ((label + e) / sum of labels) ^ node_share_power, normalised over the graph.
+// Where the read-out is a maximum, an operator's cost is the largest level of its nodes (what is in
+// use while it runs), and the power is peak_share_power: what matters is near the peak.
 #pragma once
 
 #include <vector>
@@ -21,6 +23,7 @@ struct LossOptions {
   std::vector<double> node_weight{};   // one a quantity; empty = 0.5 each; 0 = off
   double node_floor = 1e-3;
   double node_share_power = 0.5;
+  double peak_share_power = 2.0;
 };
 
 // kInvalidArgument where a list has neither no entry nor one a quantity, or a number is out of

@@ -48,6 +48,7 @@ struct BackwardBuffers {
   kernels::AlignedFloats d_node_out;   // nodes x columns, filled by the loss
   kernels::AlignedFloats d_graph_out;  // graphs x 2 quantities, filled by the loss
   std::vector<double> d_op;            // operators: of the quantity in hand, while the loss runs
+  std::vector<int32_t> op_peak;        // operators: node with the largest level, or -1; likewise
   kernels::AlignedFloats d_last;       // nodes x hidden
   kernels::AlignedFloats d_normed;     // nodes x hidden
   kernels::AlignedFloats d_input;      // nodes x 3 hidden, or x embedding

@@ -82,6 +82,13 @@ TEST(Gradient, NodeLossAlone) {
     check(config, {.total_weight = {0.0}, .node_weight = {1.0}}, seed);
 }
 
+TEST(Gradient, NodeLossOfAMaximum) {
+  const ModelConfig config = with_quantities({{"sram_bytes", ReadOut::kMax, true, 0.0}});
+  for (uint64_t seed = 1; seed <= 3; ++seed)
+    check(config, {.total_weight = {0.0}, .node_weight = {1.0}}, seed);
+  for (uint64_t seed = 4; seed <= 6; ++seed) check(config, {}, seed);
+}
+
 TEST(Gradient, InsideTheQuadraticPartOfTheLoss) {
   const ModelConfig config = with_quantities({{"latency_ms", ReadOut::kSum, true, 0.5}});
   check(config, {.delta = 50, .node_delta = 50}, 4);

@@ -240,7 +240,10 @@ TEST(Model, RefusesConfigurationsThatCannotBe) {
   EXPECT_TRUE(refused([](ModelConfig& c) { c.layers = 0; }));
   EXPECT_TRUE(refused([](ModelConfig& c) { c.dropout = 1.0; }));
   EXPECT_TRUE(refused([](ModelConfig& c) { c.quantities.clear(); }));
-  EXPECT_TRUE(refused([](ModelConfig& c) { c.quantities[1].node_labels = true; }));
+  EXPECT_TRUE(refused([](ModelConfig& c) {
+    c.quantities[1].read_out = ReadOut::kMaxPlusSum;
+    c.quantities[1].node_labels = true;
+  }));
   EXPECT_TRUE(refused([](ModelConfig& c) { c.quantities[0].overhead_scale = -1; }));
   EXPECT_TRUE(refused([](ModelConfig& c) { c.max_power = std::nan(""); }));
 }

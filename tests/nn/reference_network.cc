@@ -124,7 +124,7 @@ double huber(double error, double delta) {
 }
 
 double node_loss(const Batch& batch, const LossOptions& options, const ReferenceOutputs& out,
-                 size_t g, size_t q, double label) {
+                 size_t g, size_t q, double label, bool maximum) {
   const auto quantities = static_cast<size_t>(batch.quantities);
   const auto first = static_cast<size_t>(batch.op_graph_offset[g]);
   const auto last = static_cast<size_t>(batch.op_graph_offset[g + 1]);
@@ -137,10 +137,11 @@ double node_loss(const Batch& batch, const LossOptions& options, const Reference
   for (size_t op = first; op < last; ++op) {
     const double wanted = batch.op_label[op * quantities + q];
     if (std::isnan(wanted)) continue;
-    const double weight = std::pow((wanted + floor) / sum, options.node_share_power);
+    const double weight = std::pow((wanted + floor) / sum, maximum ? options.peak_share_power
+                                                                    : options.node_share_power);
+    const double cost = maximum ? out.op_levels[op][q] : out.op_costs[op][q];
     weights += weight;
-    loss += weight *
-            huber(std::log((out.op_costs[op][q] + floor) / (wanted + floor)), options.node_delta);
+    loss += weight * huber(std::log((cost + floor) / (wanted + floor)), options.node_delta);
   }
   return loss / weights;
 }
@@ -155,6 +156,7 @@ ReferenceOutputs ReferenceNetwork::run(const std::vector<double>& parameters,
   ReferenceOutputs out;
   out.node_costs.assign(h.size(), Row(quantities));
   out.op_costs.assign(static_cast<size_t>(batch.operators()), Row(quantities));
+  out.op_levels = out.op_costs;
   Rows costs;  // [node][column]
   for (size_t i = 0; i < h.size(); ++i) {
     Row row = weights.two_layers("node_hidden", "node_out", h[i]);
@@ -186,7 +188,10 @@ ReferenceOutputs ReferenceNetwork::run(const std::vector<double>& parameters,
         for (size_t i = first; i < last; ++i) {
           const double cost = std::exp(log_factor) * share[i - first];
           out.node_costs[i][q] += cost;
-          out.op_costs[static_cast<size_t>(batch.node_op[i])][q] += cost;
+          const auto op = static_cast<size_t>(batch.node_op[i]);
+          out.op_costs[op][q] += cost;
+          out.op_levels[op][q] =
+              std::max(out.op_levels[op][q], std::exp(log_factor) * level[i - first]);
           out.totals[g][q] += cost;
         }
       }
@@ -212,7 +217,8 @@ double ReferenceNetwork::loss(const std::vector<double>& parameters, const Batch
           total += weight * huber(std::log(out.totals[g][q]) - label, options.delta);
       }
       if (!config_.quantities[q].node_labels || batch.op_label.empty()) continue;
-      const double of_nodes = node_loss(batch, options, out, g, q, label);
+      const bool maximum = config_.quantities[q].read_out == ReadOut::kMax;
+      const double of_nodes = node_loss(batch, options, out, g, q, label, maximum);
       if (std::isnan(of_nodes)) continue;
       nodes += weight;
       node += weight * of_nodes;

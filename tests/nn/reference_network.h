@@ -15,6 +15,7 @@ namespace edgesage::nn {
 struct ReferenceOutputs {
   std::vector<std::vector<double>> totals, overhead, log_factor;  // [graph][quantity]
   std::vector<std::vector<double>> node_costs, op_costs;          // [node or operator][quantity]
+  std::vector<std::vector<double>> op_levels;  // the largest corrected level of an operator's nodes
 };
 
 class ReferenceNetwork {
