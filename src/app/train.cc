@@ -9,7 +9,7 @@ namespace edgesage::app {
 namespace {
 
 std::string describe(const TrainingProgress& progress) {
-  return fmt::format("epochs, member {} of {}, loss {:.4f}", progress.member + 1, progress.members,
+  return fmt::format("epochs, member {} of {}, loss {:.4f}", progress.member, progress.members,
                      progress.loss);
 }
 

@@ -33,10 +33,11 @@ std::string operators_text(const Prediction& prediction) {
                op.latency_ms ? share(*op.latency_ms, total) : "",
                op.macs == 0 ? "" : grouped(op.macs), op.placement, note});
   }
-  table.add({"", "overhead", fmt::format("{:.4f}", prediction.overhead_ms),
-             share(prediction.overhead_ms, total)});
-  if (prediction.latency_ms)
+  if (prediction.latency_ms) {
+    table.add({"", "overhead", fmt::format("{:.4f}", prediction.overhead_ms),
+               share(prediction.overhead_ms, total)});
     table.add({"", "total", fmt::format("{:.4f}", total), "", grouped(prediction.macs)});
+  }
   return table.render("  ");
 }
 
@@ -44,7 +45,7 @@ std::string prediction_text(const Prediction& prediction) {
   std::string text = fmt::format("{} on {} ({} {}, {})\n", prediction.model, prediction.device,
                                  prediction.runtime, prediction.runtime_version, prediction.dtype);
   const auto line = [&](std::string_view label, std::string_view value) {
-    text += fmt::format("  {:<12} {}\n", label, value);
+    text += fmt::format("  {:<15}{}\n", label, value);
   };
   if (prediction.latency_ms)
     line("latency", milliseconds(*prediction.latency_ms) + ", " + prediction.latency_statistic);
@@ -53,13 +54,14 @@ std::string prediction_text(const Prediction& prediction) {
   line("weights", human_bytes(prediction.weights_bytes));
   line("MACs", human_count(static_cast<double>(prediction.macs)));
   for (const auto& [name, reason] : prediction.missing)
-    text += fmt::format("  {:<12} not known: {}\n", name, reason);
+    text += fmt::format("  {:<15}not known: {}\n", name, reason);
   line("in range", prediction.in_range ? "yes" : "no");
   for (const std::string& reason : prediction.reasons)
     text += fmt::format("    {}\n", shown(reason, 200));
   line("predictor", prediction.predictor_id);
   for (const std::string& warning : prediction.warnings)
     text += fmt::format("  warning: {}\n", shown(warning, 300));
+  if (prediction.operators.empty()) return text;
   return text + '\n' + operators_text(prediction);
 }
 

@@ -72,7 +72,7 @@ Run declare_annotate(CLI::App& command, Session& session) {
   command.footer(
       "Example:\n"
       "  edgesage annotate --store labels.sqlite --space keyword-sound --device ethos-u55-256 "
-      "--count 5\n\n"
+      "--count 200\n\n"
       "What the store holds is skipped: the same command goes on after an interruption.");
   return [options, &session] {
     app::AnnotateRequest& asked = options->request;
