@@ -1,0 +1,110 @@
+#include "src/predict/predictor_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "src/base/hash.h"
+#include "src/base/rng.h"
+#include "tests/predict/sample_predictor.h"
+
+namespace edgesage {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes sample_bytes() { return encode_predictor(test::sample_predictor(2)); }
+
+Error refusal(const Bytes& bytes) {
+  const auto result = decode_predictor(bytes, "file.edgesage");
+  EXPECT_FALSE(result);
+  return result ? Error{} : result.error();
+}
+
+TEST(PredictorFile, RoundTripKeepsEverything) {
+  const PredictorData before = test::sample_predictor(2);
+  const auto after = decode_predictor(encode_predictor(before), "file");
+  ASSERT_TRUE(after) << after.error().to_string();
+  EXPECT_EQ(after->device, before.device);
+  EXPECT_EQ(after->runtime_version, before.runtime_version);
+  EXPECT_EQ(after->members, before.members);
+  EXPECT_EQ(after->node_normaliser.mean, before.node_normaliser.mean);
+  EXPECT_EQ(after->quantities.size(), 2u);
+  EXPECT_EQ(after->quantities[0].widths, before.quantities[0].widths);
+  EXPECT_EQ(after->quantities[1].readout, before.quantities[1].readout);
+  EXPECT_EQ(after->range.operators, before.range.operators);
+  EXPECT_EQ(after->range.kinds[0].high, before.range.kinds[0].high);
+  EXPECT_EQ(after->range.max_spread, before.range.max_spread);
+  EXPECT_EQ(after->facts, before.facts);
+  EXPECT_EQ(after->id.size(), 12u);
+}
+
+TEST(PredictorFile, SameDataGivesSameBytes) { EXPECT_EQ(sample_bytes(), sample_bytes()); }
+
+TEST(PredictorFile, EveryCutIsRefused) {
+  const Bytes bytes = sample_bytes();
+  for (size_t size = 0; size < bytes.size(); size += size < 64 ? 1 : 997) {
+    const Error error = refusal(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(size)));
+    EXPECT_EQ(error.code, ErrorCode::kBadStore) << size;
+    EXPECT_EQ(error.where, "file.edgesage");
+  }
+}
+
+TEST(PredictorFile, EveryFlippedBitIsRefused) {
+  const Bytes bytes = sample_bytes();
+  Rng rng(3);
+  for (int round = 0; round < 200; ++round) {
+    Bytes damaged = bytes;
+    const auto at = static_cast<size_t>(rng.integer(0, static_cast<int64_t>(bytes.size()) - 1));
+    if (at >= 12 && at < 16) continue;  // reserved, not read
+    damaged[at] ^= static_cast<std::byte>(1 << rng.integer(0, 7));
+    EXPECT_EQ(refusal(damaged).code, ErrorCode::kBadStore) << "byte " << at;
+  }
+}
+
+TEST(PredictorFile, NewerContainerSaysThatANewerProgramIsNeeded) {
+  Bytes bytes = sample_bytes();
+  bytes[8] = std::byte{kPredictorFileVersion + 1};
+  const Error error = refusal(bytes);
+  EXPECT_EQ(error.code, ErrorCode::kBadStore);
+  EXPECT_NE(error.message.find("newer edgesage"), std::string::npos) << error.message;
+}
+
+// A payload that passes the checksum but was never a predictor: what an attacker could write.
+TEST(PredictorFile, RandomPayloadWithRightChecksumIsRefused) {
+  Rng rng(5);
+  const Bytes good = sample_bytes();
+  for (int round = 0; round < 300; ++round) {
+    Bytes bytes = good;
+    for (int flips = 0; flips < 4; ++flips) {
+      const auto at =
+          static_cast<size_t>(rng.integer(32, static_cast<int64_t>(bytes.size()) - 1));
+      bytes[at] = static_cast<std::byte>(rng.integer(0, 255));
+    }
+    const uint64_t checksum = checksum64(std::span(bytes).subspan(32));
+    std::memcpy(bytes.data() + 24, &checksum, sizeof(checksum));
+    // Some changes only alter a weight; what must not happen is a crash.
+    (void)decode_predictor(bytes, "file");
+  }
+}
+
+TEST(PredictorFile, ParametersThatAreNotNumbersAreRefused) {
+  PredictorData data = test::sample_predictor(1);
+  data.members[0][7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refusal(encode_predictor(data)).code, ErrorCode::kBadStore);
+}
+
+TEST(PredictorFile, WithoutNetworkIsRefused) {
+  EXPECT_EQ(refusal(encode_predictor(test::sample_predictor(0))).code, ErrorCode::kBadStore);
+}
+
+TEST(PredictorFile, OtherFilesAreNamedAsSuch) {
+  const std::string text = "version https://git-lfs.github.com/spec/v1\n";
+  const auto bytes = std::as_bytes(std::span(text));
+  const Error error = refusal(Bytes(bytes.begin(), bytes.end()));
+  EXPECT_NE(error.message.find("not a predictor file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace edgesage
