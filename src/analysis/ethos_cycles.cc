@@ -16,14 +16,32 @@ double real(int64_t value) { return static_cast<double>(value); }
 int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * unit; }
 
-// Rates of one device in its usual system; times in cycles of the core's clock.
+// Output stage, cycles an element. Published figures of each size of U55 and U65.
+struct OutputRates {
+  double convolution = 0.25, mul = 0.375, add = 0.75, int32 = 1.125, count = 0.625, table = 1.0;
+};
+
+OutputRates output_rates(int32_t macs_per_cycle) {
+  switch (macs_per_cycle) {
+    case 32:
+      return {2.0, 3.0, 6.0, 3.0, 2.0, 1.0};
+    case 64:
+      return {1.0, 1.5, 3.0, 1.5, 1.0, 1.0};
+    case 128:
+      return {0.5, 0.75, 1.5, 1.25, 0.75, 1.0};
+    case 512:
+      return {0.125, 0.1875, 0.375, 0.5625, 0.3125, 0.5};
+    default:
+      return {};
+  }
+}
+
+// One device in its usual system; times in cycles of the core's clock.
 struct Machine {
   EthosArray array;
   bool is_u85 = false;
   double speed = 1;  // of the array against 256 multiply-accumulates a cycle
-  // Output stage, cycles an element.
-  double convolution = 0.25, mul = 0.375, add = 0.75, simple = 0.25, int32 = 1.125, count = 0.625,
-         table = 1.0;
+  OutputRates rates;
   double sram_bytes = 8, dram_bytes = 0, flash_bytes = 0;  // a cycle
   double block_latency = 32;
   double fetch = 0.25;  // cycles a byte of a block's own reads and writes
@@ -35,23 +53,21 @@ Machine machine_of(const Target& target) {
   Machine m;
   m.array = ethos_array(target);
   m.speed = std::max(target.macs_per_cycle, 32) / 256.0;
-  const double slower = std::max(1.0 / m.speed, 0.5);
-  for (double* rate : {&m.convolution, &m.mul, &m.add, &m.simple, &m.int32, &m.count})
-    *rate *= slower;
+  m.rates = output_rates(target.macs_per_cycle);
   if (target.kind == TargetKind::kEthosU55) {
     m.flash_bytes = 1;
     return m;
   }
   m.is_u85 = target.kind == TargetKind::kEthosU85;
   m.sram_bytes = m.is_u85 ? 32 : 16;
-  m.dram_bytes = 12;
+  m.dram_bytes = m.is_u85 ? 6.84 : 12;  // U85: less, for the latency of its reads
   m.fetch = m.is_u85 ? 0.0625 : 0.125;
   m.dma_latency = 500;
   m.fast_memory = 384 * 1024;
-  m.table *= std::min(1.0, 1.0 / m.speed);
-  if (m.is_u85)
-    for (double* rate : {&m.convolution, &m.mul, &m.add, &m.simple, &m.int32, &m.count})
-      *rate = std::min(*rate, 32.0 / std::max(target.macs_per_cycle, 32));
+  if (m.is_u85) {
+    const double each = 32.0 / std::max(target.macs_per_cycle, 32);
+    m.rates = {each, 2 * each, 2 * each, 4 * each, 4 * each, 4 * each};
+  }
   return m;
 }
 
@@ -184,27 +200,27 @@ double array_cycles(const Machine& m, const Row& row, const Tiling& t) {
 }
 
 double output_rate(const Machine& m, const Row& row) {
-  double rate = m.simple;
+  double rate = m.rates.convolution;
   const bool wide = bits_per_element(row.ifm_type) == 32;
   switch (row.kind) {
     case RowKind::kAdd:
     case RowKind::kSub:
-      rate = wide ? m.int32 : m.add;
+      rate = wide ? m.rates.int32 : m.rates.add;
       break;
     case RowKind::kMul:
-      rate = wide ? m.int32 : m.mul;
+      rate = wide ? m.rates.int32 : m.rates.mul;
       break;
     case RowKind::kShift:
-      rate = row.inputs.size() > 1 || row.ofm.c > 1 ? m.int32 : m.count;
+      rate = row.inputs.size() > 1 || row.ofm.c > 1 ? m.rates.int32 : m.rates.count;
       break;
     default:
-      rate = m.convolution;
+      rate = m.rates.convolution;
       break;
   }
   const bool looked_up = row.activation != OpKind::kUnknown && row.activation != OpKind::kRelu &&
                          row.activation != OpKind::kRelu6 && row.activation != OpKind::kReluN1To1 &&
                          row.activation != OpKind::kRelu0To1;
-  return looked_up ? std::max(rate, m.table) : rate;
+  return looked_up ? std::max(rate, m.rates.table) : rate;
 }
 
 // Elementwise rows are limited by the output stage alone; channels come in bricks of 16.
@@ -324,8 +340,11 @@ class Estimator {
       cycles.npu += exposed_fetch(row, weights);
     }
     slow_bytes += table_bytes(row);
+    if (machine_.is_u85 && !elementwise) cycles.npu = 1.2 * cycles.npu + 150;  // fitted
     previous_ = cycles.npu;
     spread(row, index, moved, fast_bytes, slow_bytes, cycles);
+    if (machine_.is_u85) add_latency(row, t, cycles);
+    if (machine_.is_u85 && elementwise && is_chained(index)) cycles = {};
     return cycles;
   }
 
@@ -377,13 +396,44 @@ class Estimator {
     cycles.sram = (fast_bytes + moved * (1 - share)) / machine_.sram_bytes;
   }
 
-  bool touches_border(const Row& row) const {
-    const auto any_in = [](const std::vector<int32_t>& list, const std::vector<int32_t>& of) {
-      return std::ranges::any_of(list,
-                                 [&](int32_t t) { return std::ranges::find(of, t) != of.end(); });
-    };
+  // U85 waits for each burst of DRAM: a pixel of a model input, and a group of scales.
+  void add_latency(const Row& row, const Tiling& t, RowCycles& cycles) const {
+    constexpr double kReadBurst = 78.125, kWriteBurst = 19.53, kScales = 390.6, kBurst = 128;
+    const double groups = real(divide_up(std::max<int64_t>(row.ofm.c, 1), 16));
     const Subgraph& subgraph = graph_.main();
-    return any_in(row.ifm_tensors, subgraph.inputs) || any_in(row.ofm_tensors, subgraph.outputs);
+    const bool convolves = row.weights >= 0;
+    double waits = convolves ? kScales * groups * real(t.blocks_hw) : 0.0;
+    const auto bursts = [](const Shape4& s) {
+      return real(s.n) * real(s.h) * real(s.w) * std::ceil(real(s.c) / kBurst);
+    };
+    if (any_of_in(row.ifm_tensors, subgraph.inputs))
+      waits +=
+          kReadBurst * bursts(row.ifm) * (kernel_of(row) == EthosKernel::kDense ? groups : 1.0);
+    if (any_of_in(row.ofm_tensors, subgraph.outputs)) waits += kWriteBurst * bursts(row.ofm);
+    cycles.dram = std::max(cycles.dram, waits);
+  }
+
+  // U85 applies a sum or product to the result of the row before on its way to memory.
+  bool is_chained(size_t index) const {
+    const Row& row = lowering_.rows[index];
+    if (index == 0 || row.op_kind == OpKind::kSoftmax) return false;
+    const auto before = static_cast<int32_t>(index) - 1;
+    if (std::ranges::find(row.inputs, before) == row.inputs.end()) return false;
+    for (size_t i = index + 1; i < lowering_.rows.size(); ++i)
+      if (std::ranges::find(lowering_.rows[i].inputs, before) != lowering_.rows[i].inputs.end())
+        return false;
+    return kernel_of(lowering_.rows[index - 1]) != EthosKernel::kPooling;
+  }
+
+  static bool any_of_in(const std::vector<int32_t>& list, const std::vector<int32_t>& of) {
+    return std::ranges::any_of(list,
+                               [&](int32_t t) { return std::ranges::find(of, t) != of.end(); });
+  }
+
+  bool touches_border(const Row& row) const {
+    const Subgraph& subgraph = graph_.main();
+    return any_of_in(row.ifm_tensors, subgraph.inputs) ||
+           any_of_in(row.ofm_tensors, subgraph.outputs);
   }
 
   const Graph& graph_;
