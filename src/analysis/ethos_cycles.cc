@@ -406,9 +406,14 @@ class Estimator {
     const auto bursts = [](const Shape4& s) {
       return real(s.n) * real(s.h) * real(s.w) * std::ceil(real(s.c) / kBurst);
     };
-    if (any_of_in(row.ifm_tensors, subgraph.inputs))
-      waits +=
-          kReadBurst * bursts(row.ifm) * (kernel_of(row) == EthosKernel::kDense ? groups : 1.0);
+    if (any_of_in(row.ifm_tensors, subgraph.inputs)) {
+      // A block that takes all channels reads whole lines, others a piece of each pixel.
+      const bool dense = kernel_of(row) == EthosKernel::kDense;
+      const bool whole = !dense || row.ifm.c <= 16;
+      const double lines =
+          real(row.ifm.n) * real(row.ifm.h) * std::ceil(real(row.ifm.w) * real(row.ifm.c) / kBurst);
+      waits += kReadBurst * (whole ? lines * (dense ? groups : 1.0) : bursts(row.ifm) * groups);
+    }
     if (any_of_in(row.ofm_tensors, subgraph.outputs)) waits += kWriteBurst * bursts(row.ofm);
     cycles.dram = std::max(cycles.dram, waits);
   }
