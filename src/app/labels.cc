@@ -31,6 +31,25 @@ Result<std::vector<LabelRow>> read_rows(const LabelRequest& request) {
   return rows;
 }
 
+// The CPU's model, as the host's measurements say; empty where they do not.
+std::string describe_host(const LabelRequest& request, const std::string& fingerprint) {
+  if (request.store.empty() || fingerprint.empty()) return "";
+  const auto store = Store::open(request.store, StoreMode::kRead);
+  if (!store) return "";
+  std::string description;
+  MeasurementFilter filter;
+  filter.device = request.device;
+  filter.host_fingerprint = fingerprint;
+  // The first one is enough; an error is how a visit ends early.
+  static_cast<void>(store->for_each(filter, [&](const StoredMeasurement& stored) -> Status {
+    const auto& environment = stored.measurement.environment;
+    const auto found = environment.find("cpu_model");
+    if (found != environment.end()) description = found->second;
+    return make_error(ErrorCode::kInternal, "", "enough");
+  }));
+  return description;
+}
+
 Result<std::vector<Quantity>> wanted_quantities(const LabelRequest& request,
                                                 const std::vector<LabelRow>& rows) {
   std::vector<Quantity> quantities;
@@ -66,6 +85,7 @@ Result<LabelledNetworks> load_labels(const Context& context, const LabelRequest&
   out.source.runtime_version = first.runtime_version;
   out.source.statistic = first.statistic;
   out.source.host_fingerprint = first.host_fingerprint;
+  out.source.host_description = describe_host(request, first.host_fingerprint);
   return out;
 }
 

@@ -18,7 +18,8 @@ std::string describe(const TrainingProgress& progress) {
 Result<TrainedPredictor> train(const Context& context, const TrainRequest& request) {
   const auto started = std::chrono::steady_clock::now();
   EDGESAGE_ASSIGN_OR_RETURN(LabelledNetworks labelled, load_labels(context, request.labels));
-  labelled.source.host_description = request.host_description;
+  if (!request.host_description.empty())
+    labelled.source.host_description = request.host_description;
   labelled.source.threads = labelled.source.host_fingerprint.empty() ? 0 : 1;
   EDGESAGE_ASSIGN_OR_RETURN(const PredictorData data,
                             train_predictor(

@@ -13,8 +13,9 @@ namespace edgesage::app {
 struct TrainRequest {
   LabelRequest labels;
   TrainingOptions training;
-  std::string output;            // the predictor file
-  std::string host_description;  // of the machine that the labels were measured on; may be empty
+  std::string output;  // the predictor file
+  // Of the machine that the labels were measured on; empty: what the store says of it.
+  std::string host_description;
 };
 
 [[nodiscard]] Result<TrainedPredictor> train(const Context& context, const TrainRequest& request);

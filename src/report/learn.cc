@@ -41,6 +41,25 @@ Json row_json(const AccuracyRow& row) {
 
 }  // namespace
 
+std::string labels_text(const LabelFile& labels) {
+  return fmt::format("{}: {} networks on {} ({} {}), {}\n", labels.file, grouped(labels.networks),
+                     labels.device, labels.runtime, labels.runtime_version,
+                     human_bytes(labels.file_bytes));
+}
+
+std::string labels_json(const LabelFile& labels) {
+  return to_text({{"schema_version", kSchemaVersion},
+                  {"file", labels.file},
+                  {"device", labels.device},
+                  {"runtime", labels.runtime},
+                  {"runtime_version", labels.runtime_version},
+                  {"host_fingerprint", text_or_null(labels.host_fingerprint)},
+                  {"networks", labels.networks},
+                  {"file_bytes", labels.file_bytes}},
+                 2) +
+         '\n';
+}
+
 std::string train_text(const TrainedPredictor& trained) {
   return fmt::format(
       "{}: predictor {} of {} for {}, from {} networks ({} left out), {}, {:.0f} s\n", trained.file,

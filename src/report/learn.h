@@ -1,12 +1,16 @@
-// Training and accuracy as text, JSON and CSV.
+// Label files, training and accuracy as text, JSON and CSV.
 #pragma once
 
 #include <string>
 
+#include "edgesage/dataset.h"
 #include "edgesage/evaluate.h"
 #include "edgesage/train.h"
 
 namespace edgesage::report {
+
+[[nodiscard]] std::string labels_text(const LabelFile& labels);
+[[nodiscard]] std::string labels_json(const LabelFile& labels);
 
 [[nodiscard]] std::string train_text(const TrainedPredictor& trained);
 [[nodiscard]] std::string train_json(const TrainedPredictor& trained);

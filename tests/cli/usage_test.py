@@ -121,7 +121,7 @@ class Usage(ToolTest):
 
 
 # Makes what the next ones read.
-EXAMPLE_ORDER = ["inspect", "measure", "generate", "annotate", "store", "train", "evaluate"]
+EXAMPLE_ORDER = ["inspect", "measure", "generate", "annotate", "store", "dataset", "train", "evaluate"]
 
 # The same commands with less work.
 CHEAPER = {

@@ -18,6 +18,7 @@ struct Command {
 };
 
 Run declare_annotate(CLI::App& command, Session& session);
+Run declare_dataset(CLI::App& command, Session& session);
 Run declare_devices(CLI::App& command, Session& session);
 Run declare_evaluate(CLI::App& command, Session& session);
 Run declare_generate(CLI::App& command, Session& session);

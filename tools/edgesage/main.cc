@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"generate", "Sample networks of a search space as .tflite files", declare_generate},
     {"annotate", "Sample networks in bulk and measure them; resumable", declare_annotate},
     {"store", "What a store of measurements holds", declare_store},
+    {"dataset", "Labels of a store as a file", declare_dataset},
     {"train", "Learn a predictor from labels", declare_train},
     {"evaluate", "Accuracy of a predictor beside its controls", declare_evaluate},
     {"version", "Version of the program and of what it was built with", declare_version},

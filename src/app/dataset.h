@@ -1,0 +1,22 @@
+// `edgesage dataset`: labels as files.
+#pragma once
+
+#include <string>
+
+#include "edgesage/dataset.h"
+#include "edgesage/result.h"
+
+namespace edgesage::app {
+
+struct ExportRequest {
+  std::string store;
+  std::string device;
+  std::string host_fingerprint;  // where the store has several
+  std::string runtime_version;   // where the store has several
+  std::string output;            // .csv.zst
+};
+
+// Writes the labels of a device (see src/learn/label_file.h). The same labels give the same bytes.
+[[nodiscard]] Result<LabelFile> export_dataset(const ExportRequest& request);
+
+}  // namespace edgesage::app
