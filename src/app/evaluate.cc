@@ -53,9 +53,8 @@ Result<AccuracyTable> evaluate(const Context& context, const EvaluateRequest& re
     EDGESAGE_ASSIGN_OR_RETURN(file, find_predictor(context, labelled.source.device));
   }
   EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::load(file));
-  EDGESAGE_ASSIGN_OR_RETURN(
-      const Evaluation evaluation,
-      evaluate_predictor(predictor, labelled.dataset, request.split, request.labels.threads));
+  const Evaluation evaluation =
+      evaluate_predictor(predictor, labelled.dataset, request.split, request.labels.threads);
   AccuracyTable table;
   for (const EvaluationRow& row : evaluation.rows) table.rows.push_back(to_public(row));
   for (const AttributionRow& row : evaluation.attribution)

@@ -64,6 +64,7 @@ Result<Example> build_example(const LabelRow& row, const Target& target,
   example.name = row.name;
   example.space = name.space;
   example.graph_hash = hash;
+  example.operator_signatures = operator_signatures(graph);
   example.tensors = extract_features(graph, lower(graph, target), quantities);
   example.cpu_operators = row.cpu_operators;
   const auto operators = static_cast<size_t>(example.tensors.operators);

@@ -19,6 +19,7 @@ struct Example {
   std::string name;   // "mobile-classifier/1/4711"
   std::string space;  // "mobile-classifier"
   std::string graph_hash;
+  std::vector<std::string> operator_signatures;  // for the range verdict
   GraphTensors tensors;
   std::vector<double> labels;  // one a quantity; NaN: none
   // Quantities x operators, in the unit of the quantity; NaN: not priced. Empty: the device gives

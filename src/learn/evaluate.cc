@@ -7,8 +7,6 @@
 #include "src/base/parallel.h"
 #include "src/devices/statistics.h"
 #include "src/learn/controls.h"
-#include "src/lower/rows.h"
-#include "src/spaces/space.h"
 
 namespace edgesage {
 namespace {
@@ -22,15 +20,12 @@ struct Tested {
   bool in_range = true;
 };
 
-Result<Tested> test_one(const Predictor& predictor, const Example& example) {
+Tested test_one(const Predictor& predictor, const Example& example) {
   Tested tested;
   tested.example = &example;
   tested.estimate = predictor.estimate(example.tensors);
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName name, NetworkName::parse(example.name));
-  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, build_network(name));
-  const Lowering lowering = lower(graph, predictor.target());
-  tested.in_range = judge_range(predictor.data().range, graph, lowering, example.tensors,
-                                tested.estimate.spread)
+  tested.in_range = judge_range(predictor.data().range, example.operator_signatures,
+                                example.tensors, tested.estimate.spread)
                         .in_range;
   return tested;
 }
@@ -129,7 +124,7 @@ void add_worst(std::span<const Tested> tested, size_t quantity, Evaluation& eval
 
 }  // namespace
 
-Result<Evaluation> evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
+Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
                                       const SplitOptions& split, int threads) {
   const std::vector<size_t> test = examples_of(dataset, Part::kTest, split);
   std::vector<size_t> seen = examples_of(dataset, Part::kTrain, split);
@@ -137,17 +132,10 @@ Result<Evaluation> evaluate_predictor(const Predictor& predictor, const Dataset&
   seen.insert(seen.end(), calibration.begin(), calibration.end());
 
   std::vector<Tested> tested(test.size());
-  std::vector<Status> failures(test.size());
   parallel_for(static_cast<int64_t>(test.size()), threads, [&](int64_t i) {
     const auto index = static_cast<size_t>(i);
-    auto result = test_one(predictor, dataset.examples[test[index]]);
-    if (result) {
-      tested[index] = std::move(*result);
-    } else {
-      failures[index] = tl::unexpected(result.error());
-    }
+    tested[index] = test_one(predictor, dataset.examples[test[index]]);
   });
-  for (const Status& failure : failures) EDGESAGE_RETURN_IF_ERROR(failure);
 
   Evaluation evaluation;
   evaluation.test_networks = test.size();

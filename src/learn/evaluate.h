@@ -50,8 +50,8 @@ struct Evaluation {
 };
 
 // On the test part of the split; controls are fitted on training and calibration parts together,
-// as many labels as the predictor has seen. Networks are built again for the range verdict.
-[[nodiscard]] Result<Evaluation> evaluate_predictor(const Predictor& predictor,
+// as many labels as the predictor has seen.
+[[nodiscard]] Evaluation evaluate_predictor(const Predictor& predictor,
                                                     const Dataset& dataset,
                                                     const SplitOptions& split, int threads);
 

@@ -9,12 +9,10 @@
 #include <set>
 
 #include "src/base/json.h"
-#include "src/base/parallel.h"
 #include "src/devices/statistics.h"
 #include "src/nn/trainer.h"
 #include "src/predict/predictor.h"
 #include "src/predict/tensors_to_batch.h"
-#include "src/spaces/space.h"
 
 namespace edgesage {
 namespace {
@@ -100,28 +98,6 @@ nn::Batch training_batch(const Dataset& dataset, std::span<const size_t> train,
     }
   }
   return batch;
-}
-
-Result<TrainingRange> training_range(const Dataset& dataset, std::span<const size_t> train,
-                                     int threads) {
-  // Graphs are not kept with the examples (their weights would not fit); they are built again.
-  std::vector<Graph> graphs(train.size());
-  RangeBuilder builder;
-  constexpr size_t kChunk = 64;
-  for (size_t begin = 0; begin < train.size(); begin += kChunk) {
-    const size_t count = std::min(kChunk, train.size() - begin);
-    std::vector<Result<Graph>> built(count, make_error(ErrorCode::kInternal, "", "not built"));
-    parallel_for(static_cast<int64_t>(count), threads, [&](int64_t i) {
-      const Example& example = dataset.examples[train[begin + static_cast<size_t>(i)]];
-      if (auto name = NetworkName::parse(example.name))
-        built[static_cast<size_t>(i)] = build_network(*name);
-    });
-    for (size_t i = 0; i < count; ++i) {
-      if (!built[i]) return tl::unexpected(built[i].error());
-      builder.add(*built[i], dataset.examples[train[begin + i]].tensors);
-    }
-  }
-  return std::move(builder).finish();
 }
 
 std::string facts_json(const Dataset& dataset, std::span<const size_t> train, size_t calibration,
@@ -229,7 +205,10 @@ Result<PredictorData> train_predictor(const Dataset& dataset, const LabelSource&
   for (size_t q = 0; q < dataset.quantities.size(); ++q)
     data.quantities.push_back(quantity_data(dataset, train, q));
   fit_normalisers(dataset, train, data);
-  EDGESAGE_ASSIGN_OR_RETURN(data.range, training_range(dataset, train, options.threads));
+  RangeBuilder range;
+  for (const size_t index : train)
+    range.add(dataset.examples[index].operator_signatures, dataset.examples[index].tensors);
+  data.range = std::move(range).finish();
 
   const nn::Batch batch = training_batch(dataset, train, data);
   std::vector<int32_t> graphs(train.size());

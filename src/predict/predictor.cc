@@ -209,7 +209,7 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   out.warnings.insert(out.warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
 
   const Estimate answer = estimate(tensors);
-  const RangeVerdict verdict = judge_range(data_.range, graph, lowering, tensors, answer.spread);
+  const RangeVerdict verdict = judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
   out.in_range = verdict.in_range;
   out.reasons = verdict.reasons;
   add_fallbacks(lowering, out);

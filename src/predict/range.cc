@@ -9,6 +9,7 @@
 
 #include "src/features/feature_table.h"
 #include "src/graph/op_registry.h"
+#include "src/lower/rows.h"
 
 namespace edgesage {
 namespace {
@@ -52,11 +53,11 @@ std::string describe(std::string_view feature, float value, float bound, bool ab
                      above ? "above" : "below", original(feature, bound));
 }
 
-void check_operators(const TrainingRange& range, const Graph& graph, RangeVerdict& verdict) {
-  const Subgraph& main = graph.main();
+void check_operators(const TrainingRange& range, std::span<const std::string> signatures,
+                     RangeVerdict& verdict) {
   std::set<std::string> named;
-  for (size_t i = 0; i < main.operators.size(); ++i) {
-    const std::string signature = operator_signature(main, main.operators[i]);
+  for (size_t i = 0; i < signatures.size(); ++i) {
+    const std::string& signature = signatures[i];
     if (std::binary_search(range.operators.begin(), range.operators.end(), signature)) continue;
     verdict.unknown_operator[i] = true;
     if (named.insert(signature).second)
@@ -65,23 +66,22 @@ void check_operators(const TrainingRange& range, const Graph& graph, RangeVerdic
   }
 }
 
-void check_rows(const TrainingRange& range, const Graph& graph, const Lowering& lowering,
+void check_rows(const TrainingRange& range, std::span<const std::string> signatures,
                 const GraphTensors& tensors, RangeVerdict& verdict) {
   static const std::vector<size_t> columns = checked_columns();
-  for (size_t i = 0; i < lowering.rows.size(); ++i) {
-    const Row& row = lowering.rows[i];
-    const std::string_view kind = row_kind_name(row.kind);
+  for (size_t i = 0; i < static_cast<size_t>(tensors.nodes); ++i) {
+    const std::string_view kind = row_kind_name(static_cast<RowKind>(tensors.kind[i]));
+    const int32_t op = tensors.op[i];
     const auto it = std::find_if(range.kinds.begin(), range.kinds.end(),
                                  [&](const auto& bounds) { return bounds.kind == kind; });
     const std::string place =
-        row.op >= 0 ? fmt::format("operator {} ({})", row.op,
-                                  op_name(graph.main().operators[static_cast<size_t>(row.op)].kind))
-                    : fmt::format("row {}", i);
+        op >= 0 ? fmt::format("operator {} ({})", op, signatures[static_cast<size_t>(op)])
+                : fmt::format("row {}", i);
     if (it == range.kinds.end()) {
-      const bool named = row.op >= 0 && verdict.unknown_operator[static_cast<size_t>(row.op)];
+      const bool named = op >= 0 && verdict.unknown_operator[static_cast<size_t>(op)];
       if (!named)
         verdict.reasons.push_back(fmt::format("{}: {} rows were not in training", place, kind));
-      if (row.op >= 0) verdict.unknown_operator[static_cast<size_t>(row.op)] = true;
+      if (op >= 0) verdict.unknown_operator[static_cast<size_t>(op)] = true;
       continue;
     }
     for (size_t c = 0; c < columns.size(); ++c) {
@@ -118,21 +118,27 @@ void check_spread(const TrainingRange& range, std::span<const float> spread,
 
 }  // namespace
 
-std::string operator_signature(const Subgraph& subgraph, const Operator& op) {
-  std::string name(op_name(op.kind));
-  if (op.kind == OpKind::kCustom) name += ":" + op.custom_code;
-  for (const int32_t output : op.outputs)
-    if (output >= 0)
-      return fmt::format("{} {}", name,
-                         type_name(subgraph.tensors[static_cast<size_t>(output)].type));
-  return name;
+std::vector<std::string> operator_signatures(const Graph& graph) {
+  std::vector<std::string> signatures;
+  if (graph.subgraphs.empty()) return signatures;
+  for (const Operator& op : graph.main().operators) {
+    std::string signature(op_name(op.kind));
+    if (op.kind == OpKind::kCustom) signature += ":" + op.custom_code;
+    const auto output = std::find_if(op.outputs.begin(), op.outputs.end(),
+                                     [](int32_t tensor) { return tensor >= 0; });
+    if (output != op.outputs.end()) {
+      signature += ' ';
+      signature += type_name(graph.main().tensors[static_cast<size_t>(*output)].type);
+    }
+    signatures.push_back(std::move(signature));
+  }
+  return signatures;
 }
 
-void RangeBuilder::add(const Graph& graph, const GraphTensors& tensors) {
+void RangeBuilder::add(std::span<const std::string> signatures, const GraphTensors& tensors) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static const std::vector<size_t> columns = checked_columns();
-  for (const Operator& op : graph.main().operators) {
-    const std::string signature = operator_signature(graph.main(), op);
+  for (const std::string& signature : signatures) {
     const auto at = std::lower_bound(range_.operators.begin(), range_.operators.end(), signature);
     if (at == range_.operators.end() || *at != signature) range_.operators.insert(at, signature);
   }
@@ -159,12 +165,12 @@ void RangeBuilder::add(const Graph& graph, const GraphTensors& tensors) {
 
 TrainingRange RangeBuilder::finish() && { return std::move(range_); }
 
-RangeVerdict judge_range(const TrainingRange& range, const Graph& graph, const Lowering& lowering,
+RangeVerdict judge_range(const TrainingRange& range, std::span<const std::string> signatures,
                          const GraphTensors& tensors, std::span<const float> spread) {
   RangeVerdict verdict;
-  verdict.unknown_operator.assign(lowering.operators.size(), false);
-  check_operators(range, graph, verdict);
-  check_rows(range, graph, lowering, tensors, verdict);
+  verdict.unknown_operator.assign(signatures.size(), false);
+  check_operators(range, signatures, verdict);
+  check_rows(range, signatures, tensors, verdict);
   check_globals(range, tensors, verdict);
   check_spread(range, spread, verdict);
   verdict.in_range = verdict.reasons.empty();

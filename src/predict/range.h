@@ -12,7 +12,6 @@
 
 #include "src/features/graph_tensors.h"
 #include "src/graph/graph.h"
-#include "src/lower/rows.h"
 
 namespace edgesage {
 
@@ -37,13 +36,13 @@ struct RangeVerdict {
   std::vector<bool> unknown_operator;  // by operator of the main subgraph
 };
 
-// "CONV_2D int8".
-[[nodiscard]] std::string operator_signature(const Subgraph& subgraph, const Operator& op);
+// Kind and type of each operator of the main subgraph: "CONV_2D int8".
+[[nodiscard]] std::vector<std::string> operator_signatures(const Graph& graph);
 
 // Accumulates over the training networks.
 class RangeBuilder {
  public:
-  void add(const Graph& graph, const GraphTensors& tensors);
+  void add(std::span<const std::string> signatures, const GraphTensors& tensors);
   [[nodiscard]] TrainingRange finish() &&;
 
  private:
@@ -51,8 +50,8 @@ class RangeBuilder {
 };
 
 // `spread` is the members' standard deviation of the log prediction, a quantity; may be empty.
-[[nodiscard]] RangeVerdict judge_range(const TrainingRange& range, const Graph& graph,
-                                       const Lowering& lowering, const GraphTensors& tensors,
-                                       std::span<const float> spread);
+[[nodiscard]] RangeVerdict judge_range(const TrainingRange& range,
+                                       std::span<const std::string> signatures,
+                                       const GraphTensors& tensors, std::span<const float> spread);
 
 }  // namespace edgesage
