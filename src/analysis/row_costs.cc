@@ -210,15 +210,17 @@ GraphTotals graph_totals(const Graph& graph) {
   std::vector<uint8_t> counted(graph.buffers.size(), 0);
   for (const Subgraph& subgraph : graph.subgraphs)
     for (const Operator& op : subgraph.operators)
-      for (const int32_t index : op.inputs) {
-        if (index < 0 || static_cast<size_t>(index) >= subgraph.tensors.size()) continue;
-        const Tensor& tensor = subgraph.tensors[static_cast<size_t>(index)];
-        if (tensor.buffer < 0 || static_cast<size_t>(tensor.buffer) >= counted.size()) continue;
-        uint8_t& seen = counted[static_cast<size_t>(tensor.buffer)];
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        const Tensor* tensor = input_tensor(subgraph, op, i);
+        if (tensor == nullptr || !tensor->is_constant()) continue;
+        if (static_cast<size_t>(tensor->buffer) >= counted.size()) continue;
+        uint8_t& seen = counted[static_cast<size_t>(tensor->buffer)];
         if (seen != 0) continue;
         seen = 1;
-        totals.parameters = sum(totals.parameters, tensor.element_count());
-        totals.weights_bytes = sum(totals.weights_bytes, stored_bytes(graph, subgraph, index));
+        if (!is_shape_operand(op, i))
+          totals.parameters = sum(totals.parameters, tensor->element_count());
+        totals.weights_bytes =
+            sum(totals.weights_bytes, stored_bytes(graph, subgraph, op.inputs[i]));
       }
   return totals;
 }

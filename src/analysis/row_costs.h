@@ -30,8 +30,11 @@ struct RowCost {
 
 struct GraphTotals {
   int64_t macs = 0;
-  int64_t parameters = 0;     // elements of distinct constant buffers used as operands
-  int64_t weights_bytes = 0;  // their bytes; a buffer used twice counts once
+  // Elements of the constants that operators compute with: weights and biases, not shapes or axes.
+  int64_t parameters = 0;
+  // Bytes of all constants that operators read, as stored. In both, a buffer used twice counts
+  // once.
+  int64_t weights_bytes = 0;
 };
 [[nodiscard]] GraphTotals graph_totals(const Graph& graph);
 

@@ -35,44 +35,6 @@ bool may_be_per_axis(OpKind kind) {
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 
-// Inputs that only say how: shapes, axes, sizes, pads.
-bool is_parameter(const Operator& op, size_t input) {
-  switch (op.kind) {
-    case OpKind::kReshape:
-    case OpKind::kExpandDims:
-    case OpKind::kPad:
-    case OpKind::kMirrorPad:
-    case OpKind::kTranspose:
-    case OpKind::kArgMax:
-    case OpKind::kTile:
-    case OpKind::kMean:
-    case OpKind::kSum:
-    case OpKind::kReduceMax:
-    case OpKind::kReduceMin:
-    case OpKind::kReduceAll:
-    case OpKind::kReduceAny:
-    case OpKind::kReverseV2:
-    case OpKind::kResizeBilinear:
-    case OpKind::kResizeNearestNeighbor:
-      return input == 1;
-    case OpKind::kSplit:
-    case OpKind::kTransposeConv:
-      return input == 0;
-    case OpKind::kPadv2:
-      return input == 1;
-    case OpKind::kSplitV:
-    case OpKind::kSlice:
-    case OpKind::kStridedSlice:
-      return input >= 1;
-    case OpKind::kGather:
-      return input == 1;
-    case OpKind::kScatterNd:
-      return input != 1;
-    default:
-      return false;
-  }
-}
-
 std::string tensor_obstacle(const OperatorView& view, const Tensor& tensor, std::string_view role,
                             bool is_weights_or_bias) {
   const bool u85_bool = view.is_u85 && tensor.type == DataType::kBool;
@@ -139,7 +101,7 @@ std::string generic_obstacle(const OperatorView& view) {
   const OperandRoles roles = operand_roles(op);
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const Tensor* tensor = input_tensor(view.subgraph, op, i);
-    if (tensor == nullptr || is_parameter(op, i)) continue;
+    if (tensor == nullptr || is_shape_operand(op, i)) continue;
     const bool is_weights = op.inputs[i] == roles.weights && i != roles.ifm;
     const bool is_bias = op.inputs[i] == roles.bias && i != roles.ifm;
     const std::string_view role = is_weights ? "weights" : is_bias ? "bias" : "input";

@@ -200,6 +200,49 @@ OperandRoles operand_roles(const Operator& op) {
   }
 }
 
+bool is_shape_operand(const Operator& op, size_t input) {
+  switch (op.kind) {
+    case OpKind::kReshape:
+    case OpKind::kExpandDims:
+    case OpKind::kPad:
+    case OpKind::kMirrorPad:
+    case OpKind::kTranspose:
+    case OpKind::kArgMax:
+    case OpKind::kTile:
+    case OpKind::kBroadcastTo:
+    case OpKind::kSqueeze:
+    case OpKind::kBatchToSpaceNd:
+    case OpKind::kSpaceToBatchNd:
+    case OpKind::kMean:
+    case OpKind::kSum:
+    case OpKind::kReduceMax:
+    case OpKind::kReduceMin:
+    case OpKind::kReduceAll:
+    case OpKind::kReduceAny:
+    case OpKind::kReverseV2:
+    case OpKind::kResizeBilinear:
+    case OpKind::kResizeNearestNeighbor:
+      return input == 1;
+    case OpKind::kSplit:
+    case OpKind::kTransposeConv:
+      return input == 0;
+    case OpKind::kPadv2:
+      return input == 1;
+    case OpKind::kFill:
+      return input == 0;
+    case OpKind::kSplitV:
+    case OpKind::kSlice:
+    case OpKind::kStridedSlice:
+      return input >= 1;
+    case OpKind::kGather:
+      return input == 1;
+    case OpKind::kScatterNd:
+      return input != 1;
+    default:
+      return false;
+  }
+}
+
 std::optional<std::vector<int64_t>> reduction_axes(const Graph& graph, const Subgraph& subgraph,
                                                    const Operator& op) {
   const Tensor* input = input_tensor(subgraph, op, 0);

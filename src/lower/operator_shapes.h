@@ -27,6 +27,9 @@ namespace edgesage {
 // Fused activation function of an operator's options (RELU, RELU6, ...); kUnknown for none.
 [[nodiscard]] OpKind fused_activation(const Operator& op);
 
+// Inputs that only say how: shapes, axes, sizes, pads.
+[[nodiscard]] bool is_shape_operand(const Operator& op, size_t input);
+
 // Which inputs hold weights and bias; kNoTensor where the kind has none. TRANSPOSE_CONV reads its
 // activation at input 2, all others at input 0 (concatenation and the like: several).
 struct OperandRoles {

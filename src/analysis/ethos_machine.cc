@@ -1,0 +1,241 @@
+#include "src/analysis/ethos_machine.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace edgesage {
+namespace {
+
+double real(int64_t value) { return static_cast<double>(value); }
+int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
+int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * unit; }
+
+EthosOutputRates output_rates(int32_t macs_per_cycle) {
+  switch (macs_per_cycle) {
+    case 32:
+      return {2.0, 3.0, 6.0, 3.0, 2.0, 1.0};
+    case 64:
+      return {1.0, 1.5, 3.0, 1.5, 1.0, 1.0};
+    case 128:
+      return {0.5, 0.75, 1.5, 1.25, 0.75, 1.0};
+    case 512:
+      return {0.125, 0.1875, 0.375, 0.5625, 0.3125, 0.5};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+EthosMachine ethos_machine(const Target& target) {
+  EthosMachine m;
+  m.array = ethos_array(target);
+  m.speed = std::max(target.macs_per_cycle, 32) / 256.0;
+  m.rates = output_rates(target.macs_per_cycle);
+  if (target.kind == TargetKind::kEthosU55) {
+    m.flash_bytes = 1;
+    return m;
+  }
+  m.is_u85 = target.kind == TargetKind::kEthosU85;
+  m.sram_bytes = m.is_u85 ? 32 : 16;
+  m.dram_bytes = m.is_u85 ? 6.84 : 12;  // U85: less, for the latency of its reads
+  m.fetch = m.is_u85 ? 0.0625 : 0.125;
+  m.dma_latency = 500;
+  m.fast_memory = 384 * 1024;
+  if (m.is_u85) {
+    const double each = 32.0 / std::max(target.macs_per_cycle, 32);
+    m.rates = {each, 2 * each, 2 * each, 4 * each, 4 * each, 4 * each};
+  }
+  return m;
+}
+
+EthosKernel ethos_kernel(const Row& row) {
+  switch (row.kind) {
+    case RowKind::kConv2D:
+    case RowKind::kTransposeConv:
+      return EthosKernel::kDense;
+    case RowKind::kDepthwiseConv2D:
+      return EthosKernel::kDepthwise;
+    case RowKind::kFullyConnected:
+    case RowKind::kMatMul:
+    case RowKind::kReduce:
+      return EthosKernel::kVector;
+    case RowKind::kAdd:
+    case RowKind::kSub:
+    case RowKind::kMul:
+    case RowKind::kMinMax:
+    case RowKind::kElementwise:
+    case RowKind::kShift:
+      return EthosKernel::kElementwise;
+    default:
+      return EthosKernel::kPooling;
+  }
+}
+
+EthosTiling ethos_tiling(const EthosMachine& m, const Row& row) {
+  EthosTiling t;
+  t.ifm = row.ifm;
+  t.ofm = row.ofm;
+  t.repeats = real(std::max<int64_t>(row.ofm.n, 1));
+  t.ifm.n = t.ofm.n = 1;
+  const EthosKernel kernel = ethos_kernel(row);
+  if (kernel == EthosKernel::kVector) {  // the batch becomes a width
+    t.ofm = {1, 1, row.ofm.n * row.ofm.h * row.ofm.w, row.ofm.c};
+    t.ifm = {1, 1, t.ofm.w, row.ifm.c};
+    t.repeats = 1;
+  }
+  int64_t stride_h = row.stride_h, stride_w = row.stride_w;
+  if (row.kind == RowKind::kTransposeConv) {  // over the input spread out by the stride
+    t.ifm.h = row.ofm.h, t.ifm.w = row.ofm.w;
+    stride_h = stride_w = 1;
+  }
+  if (row.kind == RowKind::kConv2D && row.groups > 1) {
+    t.repeats *= real(row.groups);
+    t.ifm.c = std::max<int64_t>(row.ifm.c / row.groups, 1);
+    t.ofm.c = std::max<int64_t>(row.ofm.c / row.groups, 1);
+  }
+  const bool wide = std::max(stride_h, stride_w) > 3;
+  if (wide && kernel != EthosKernel::kElementwise) {  // each position on its own
+    t.repeats *= real(t.ofm.h) * real(t.ofm.w);
+    t.ofm.h = t.ofm.w = 1;
+    t.ifm.h = row.kernel_h, t.ifm.w = row.kernel_w;
+    stride_h = stride_w = 1;
+  }
+  t.kernel_h = (row.kernel_h - 1) * int64_t{row.dilation_h} + 1;
+  t.kernel_w = (row.kernel_w - 1) * int64_t{row.dilation_w} + 1;
+  t.block = choose_ethos_block(m.array, kernel, t.ifm, t.ofm, t.kernel_h, t.kernel_w, stride_h,
+                               stride_w, bits_per_element(row.ifm_type));
+  const auto inside = [](int64_t block, int64_t whole) {
+    return std::max<int64_t>(std::min(block, whole), 1);
+  };
+  t.h = inside(t.block.h, t.ofm.h);
+  t.w = inside(t.block.w, t.ofm.w);
+  t.c = inside(t.block.c, t.ofm.c);
+  t.blocks_hw =
+      divide_up(std::max<int64_t>(t.ofm.h, 1), t.h) * divide_up(std::max<int64_t>(t.ofm.w, 1), t.w);
+  t.blocks_c = divide_up(std::max<int64_t>(t.ofm.c, 1), t.c);
+  t.blocks = std::max(real(t.ofm.h) / real(t.h), 1.0) * std::max(real(t.ofm.w) / real(t.w), 1.0) *
+             std::max(real(t.ofm.c) / real(t.c), 1.0);
+  return t;
+}
+
+namespace {
+
+// How often each length occurs when one side of a kernel is cut into eights.
+std::array<std::pair<int64_t, int64_t>, 2> parts_of(int64_t side) {
+  constexpr int64_t kPart = 8;
+  return {{{side / kPart, kPart}, {side % kPart > 0 ? 1 : 0, side % kPart}}};
+}
+
+// Multiplier cycles of one block. Kernels beyond 8x8 run in parts; each step takes four cycles for
+// each unit of outputs, and at least as long as its weights need to be decoded.
+double array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t) {
+  constexpr int64_t kDecode = 32;
+  int64_t unit_h = m.array.unit_h, unit_w = m.array.unit_w;
+  const bool multiplies = ethos_kernel(row) != EthosKernel::kPooling;
+  if (multiplies && unit_h == 2 && t.ofm.h == 1 && t.ofm.w % 2 == 0 && t.kernel_h == 1) {
+    unit_h = 1;
+    unit_w = 2 * m.array.unit_w;
+  }
+  const int64_t units = divide_up(t.h, unit_h) * divide_up(t.w, unit_w);
+  const int64_t deep = divide_up(t.c, m.array.unit_c);
+  const int64_t slow = bits_per_element(row.ifm_type) > 8 ? 2 : 1;
+  const int64_t passes = divide_up(std::max<int64_t>(t.ifm.c, 1), t.block.ifm_c);
+  const int64_t taps_only = std::min(t.block.ifm_c, std::max<int64_t>(t.ifm.c, 1));
+  const auto part_cycles = [&](int64_t taps) {
+    const int64_t each = std::max(kDecode, 4 * units * slow);
+    int64_t steps = taps;
+    int64_t part = 0;
+    switch (ethos_kernel(row)) {
+      case EthosKernel::kPooling:
+        part = 4 * std::max<int64_t>(taps, 4) * units * deep * slow;
+        if (units == 1) part += taps * deep;
+        break;
+      case EthosKernel::kDepthwise:
+        steps = divide_up(taps, 4);
+        part = each * steps * deep;
+        break;
+      case EthosKernel::kDense:
+      case EthosKernel::kVector:
+      case EthosKernel::kElementwise:
+        if (t.block.part_kernel) steps = divide_up(taps, 4) * divide_up(taps_only, 8);
+        part = each * steps * deep;
+        break;
+    }
+    if (multiplies && units == 1) part += 2 * (deep == 1 ? steps : (steps - 1) * deep);
+    return real(part);
+  };
+  double cycles = 0;
+  const std::array<std::pair<int64_t, int64_t>, 2> high = parts_of(t.kernel_h),
+                                                   wide = parts_of(t.kernel_w);
+  for (const auto& [count_h, h] : high)
+    for (const auto& [count_w, w] : wide)
+      if (count_h > 0 && count_w > 0) cycles += real(count_h) * real(count_w) * part_cycles(h * w);
+  if (ethos_kernel(row) == EthosKernel::kDense || ethos_kernel(row) == EthosKernel::kVector)
+    cycles *= real(passes);
+  return cycles / m.array.cores / (m.is_u85 ? m.speed : 1.0);
+}
+
+double output_rate(const EthosMachine& m, const Row& row) {
+  double rate = m.rates.convolution;
+  const bool wide = bits_per_element(row.ifm_type) == 32;
+  switch (row.kind) {
+    case RowKind::kAdd:
+    case RowKind::kSub:
+      rate = wide ? m.rates.int32 : m.rates.add;
+      break;
+    case RowKind::kMul:
+      rate = wide ? m.rates.int32 : m.rates.mul;
+      break;
+    case RowKind::kShift:
+      rate = row.inputs.size() > 1 || row.ofm.c > 1 ? m.rates.int32 : m.rates.count;
+      break;
+    default:
+      rate = m.rates.convolution;
+      break;
+  }
+  const bool looked_up = row.activation != OpKind::kUnknown && row.activation != OpKind::kRelu &&
+                         row.activation != OpKind::kRelu6 && row.activation != OpKind::kReluN1To1 &&
+                         row.activation != OpKind::kRelu0To1;
+  return looked_up ? std::max(rate, m.rates.table) : rate;
+}
+
+// Elementwise rows are limited by the output stage alone; channels come in bricks of 16.
+double elementwise_cycles(const EthosMachine& m, const Row& row) {
+  const int64_t c = row.ofm_tensors.empty() ? round_up(row.ofm.c, 16) : row.ofm.c;
+  const double elements = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w) * real(c);
+  return elements * output_rate(m, row);
+}
+
+double block_row_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t,
+                        bool slow_bias) {
+  const double multiply = array_cycles(m, row, t);
+  const double inputs =
+      real(std::min(t.ifm.h, t.block.ifm_h)) * real(std::min(t.ifm.w, t.block.ifm_w)) *
+      real(std::min(t.ifm.c, t.block.ifm_c)) * bits_per_element(row.ifm_type) / 8.0;
+  const double outputs = real(t.h) * real(t.w) * real(t.c);
+  const bool convolves = row.weights >= 0 || row.invented_weights;
+  // Fewer than eight channels are written without bricks, a few bytes at a time.
+  const double thin = convolves && row.kind != RowKind::kFullyConnected && t.ofm.c < 8
+                          ? 16.0 / real(std::max<int64_t>(t.ofm.c, 1))
+                          : 1.0;
+  const double bias = convolves ? 10 * real(t.c) * (slow_bias ? m.dma_latency : 32.0) / 256 : 0.0;
+  const double read = m.block_latency + m.fetch * inputs;
+  const double written = m.block_latency + m.fetch * thin * outputs *
+                                               std::max(bits_per_element(row.ofm_type) / 8.0, 1.0);
+  const double output = std::max({written, output_rate(m, row) * outputs, bias});
+  const double command =
+      convolves ? (multiply + 2 * m.fetch * inputs + 3 * m.fetch * outputs + 250) / 4 : 0.0;
+  return multiply + std::max(read + output, command) + (t.blocks - 1) * std::max(multiply, output);
+}
+
+}  // namespace
+
+double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t,
+                            bool slow_bias) {
+  if (ethos_kernel(row) == EthosKernel::kElementwise) return elementwise_cycles(m, row);
+  return block_row_cycles(m, row, t, slow_bias) * t.repeats;
+}
+
+}  // namespace edgesage
