@@ -12,20 +12,47 @@ constexpr int64_t kBrickChannels = 16;  // NHCWB16, the feature-map layout betwe
 
 bool is_npu(const Target& target) { return target.kind != TargetKind::kLitertXnnpack; }
 
-double sum_stored_bytes(const Subgraph& subgraph, const std::vector<int32_t>& tensors,
-                        const Target& target) {
-  double bytes = 0;
+double sum_of(const std::vector<double>& bytes, const std::vector<int32_t>& tensors) {
+  double sum = 0;
   for (const int32_t tensor : tensors)
-    if (tensor >= 0) bytes += stored_bytes(subgraph.tensors[static_cast<size_t>(tensor)], target);
-  return bytes;
+    if (tensor >= 0) sum += bytes[static_cast<size_t>(tensor)];
+  return sum;
 }
 
-void add_live_bytes(const Graph& graph, const Lowering& lowering, LoweringFacts& facts) {
+// Operators that read or write tensors as one run of bytes, so that these cannot be bricks.
+bool needs_linear(OpKind kind) {
+  return kind == OpKind::kReshape || kind == OpKind::kFullyConnected ||
+         kind == OpKind::kSoftmax || kind == OpKind::kSqueeze || kind == OpKind::kExpandDims;
+}
+
+// Tensors that Vela keeps in bricks: inside the network, of several channels, between operators
+// that work on them.
+std::vector<char> bricked(const Subgraph& subgraph) {
+  std::vector<char> bricks(subgraph.tensors.size(), 0);
+  for (size_t i = 0; i < bricks.size(); ++i) {
+    const Tensor& tensor = subgraph.tensors[i];
+    bricks[i] = tensor.shape.size() >= 4 && tensor.shape.back() > 1 ? 1 : 0;
+  }
+  const auto make_linear = [&](const std::vector<int32_t>& tensors) {
+    for (const int32_t tensor : tensors)
+      if (tensor >= 0) bricks[static_cast<size_t>(tensor)] = 0;
+  };
+  make_linear(subgraph.inputs);
+  make_linear(subgraph.outputs);
+  for (const Operator& op : subgraph.operators) {
+    if (!needs_linear(op.kind)) continue;
+    make_linear(op.inputs);
+    make_linear(op.outputs);
+  }
+  return bricks;
+}
+
+void add_live_bytes(const Graph& graph, const Lowering& lowering, const std::vector<double>& stored,
+                    LoweringFacts& facts) {
   const Liveness live = liveness(graph, lowering);
   facts.peak_activation_bytes = live.peak_bytes;
   for (const LiveRange& range : live.ranges) {
-    const Tensor& tensor = graph.main().tensors[static_cast<size_t>(range.tensor)];
-    const double bytes = stored_bytes(tensor, lowering.target);
+    const double bytes = stored[static_cast<size_t>(range.tensor)];
     const int32_t last = std::min(range.last, static_cast<int32_t>(facts.rows.size()) - 1);
     for (int32_t row = std::max(range.first, 0); row <= last; ++row)
       facts.rows[static_cast<size_t>(row)].live_bytes += bytes;
@@ -36,12 +63,22 @@ void add_live_bytes(const Graph& graph, const Lowering& lowering, LoweringFacts&
 
 }  // namespace
 
-double stored_bytes(const Tensor& tensor, const Target& target) {
-  const double bytes = static_cast<double>(tensor.byte_size().value_or(0));
-  if (!is_npu(target) || tensor.shape.size() < 4 || tensor.shape.back() <= 0) return bytes;
-  const int64_t channels = tensor.shape.back();
-  const int64_t rounded = (channels + kBrickChannels - 1) / kBrickChannels * kBrickChannels;
-  return bytes * static_cast<double>(rounded) / static_cast<double>(channels);
+std::vector<double> stored_bytes(const Graph& graph, const Target& target) {
+  const Subgraph& subgraph = graph.main();
+  const std::vector<char> bricks =
+      is_npu(target) ? bricked(subgraph) : std::vector<char>(subgraph.tensors.size(), 0);
+  std::vector<double> stored;
+  for (size_t i = 0; i < subgraph.tensors.size(); ++i) {
+    const Tensor& tensor = subgraph.tensors[i];
+    double bytes = static_cast<double>(tensor.byte_size().value_or(0));
+    if (bricks[i] != 0) {
+      const int64_t channels = tensor.shape.back();
+      const int64_t rounded = (channels + kBrickChannels - 1) / kBrickChannels * kBrickChannels;
+      bytes *= static_cast<double>(rounded) / static_cast<double>(channels);
+    }
+    stored.push_back(bytes);
+  }
+  return stored;
 }
 
 LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
@@ -59,6 +96,7 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
     nanoseconds = cpu_row_ns(graph, lowering);
   }
   const Subgraph& subgraph = graph.main();
+  const std::vector<double> stored = stored_bytes(graph, lowering.target);
   for (size_t i = 0; i < count; ++i) {
     const Row& row = lowering.rows[i];
     RowFacts& fact = facts.rows[i];
@@ -71,14 +109,14 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
       fact.encoded_weights_bytes =
           fact.weights.encoded_bits_estimate * static_cast<double>(weights.element_count()) / 8.0;
     }
-    fact.ifm_stored_bytes = sum_stored_bytes(subgraph, row.ifm_tensors, lowering.target);
-    fact.ofm_stored_bytes = sum_stored_bytes(subgraph, row.ofm_tensors, lowering.target);
+    fact.ifm_stored_bytes = sum_of(stored, row.ifm_tensors);
+    fact.ofm_stored_bytes = sum_of(stored, row.ofm_tensors);
     fact.producers = static_cast<int32_t>(row.inputs.size());
     for (const int32_t producer : row.inputs) ++facts.rows[static_cast<size_t>(producer)].consumers;
     fact.starts_partition = i == 0 || lowering.rows[i - 1].placement != row.placement ||
                             lowering.rows[i - 1].partition != row.partition;
   }
-  add_live_bytes(graph, lowering, facts);
+  add_live_bytes(graph, lowering, stored, facts);
   return facts;
 }
 

@@ -19,8 +19,8 @@ struct RowFacts {
   double encoded_weights_bytes = 0;  // estimate of what an NPU compiler stores
   RowCycles cycles;                // closed-form terms; zeros for CPU targets
   double cpu_ns = 0;               // closed-form; 0 for NPU targets
-  // Activations alive while the row runs, as stored on the target (Ethos-U: channels rounded up
-  // to bricks of 16).
+  // Activations alive while the row runs, as stored on the target (Ethos-U: between operators that
+  // can, channels rounded up to bricks of 16).
   double live_bytes = 0;
   double ifm_stored_bytes = 0;
   double ofm_stored_bytes = 0;
@@ -38,7 +38,7 @@ struct LoweringFacts {
 // Cost: linear in rows and tensors, plus a bounded sample of each weight tensor.
 [[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering);
 
-// Bytes of an activation tensor as the target stores it.
-[[nodiscard]] double stored_bytes(const Tensor& tensor, const Target& target);
+// Bytes of each tensor of the main subgraph as the target stores it; 0 where the size is not known.
+[[nodiscard]] std::vector<double> stored_bytes(const Graph& graph, const Target& target);
 
 }  // namespace edgesage

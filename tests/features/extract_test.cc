@@ -75,11 +75,37 @@ TEST(Features, SizesAreLogsOfWhatTheLayerDoes) {
   EXPECT_EQ(feature(tensors, 0, "weights_zero_fraction"), 0.0);
 }
 
-TEST(Features, PriorOfMemoryIsWhatIsAliveInBricksOfSixteenChannels) {
-  const GraphTensors tensors = extract(pointwise(24, 40), "ethos-u55-256");
-  EXPECT_NEAR(std::exp(static_cast<double>(tensors.log_prior[1])), 8 * 8 * (32 + 48), 0.5);
-  const GraphTensors host = extract(pointwise(24, 40), "litert-xnnpack");
-  EXPECT_NEAR(std::exp(static_cast<double>(host.log_prior[1])), 8 * 8 * (24 + 40), 0.5);
+TEST(Features, PriorOfMemoryIsWhatIsAlive) {
+  for (const char* target : {"ethos-u55-256", "litert-xnnpack"}) {
+    const GraphTensors tensors = extract(pointwise(24, 40), target);
+    EXPECT_NEAR(std::exp(static_cast<double>(tensors.log_prior[1])), 8 * 8 * (24 + 40), 0.5);
+  }
+}
+
+// Two convolutions: the tensor between them is in bricks of 16 channels on Ethos-U, the network's
+// input and output are not.
+TEST(Features, PriorOfMemoryRoundsInnerTensorsToBricks) {
+  Graph graph = pointwise(24, 40);
+  Subgraph& main = graph.main();
+  Tensor filter = main.tensors[1], output = main.tensors[2];
+  filter.shape = {8, 1, 1, 40};
+  output.shape = {1, 8, 8, 8};
+  graph.buffers.push_back(make_buffer(std::vector<std::byte>(8 * 40, std::byte{1})));
+  filter.buffer = 2;
+  main.tensors.push_back(filter);
+  main.tensors.push_back(output);
+  Operator conv = main.operators[0];
+  conv.inputs = {2, 3, kNoTensor};
+  conv.outputs = {4};
+  main.operators.push_back(conv);
+  main.outputs = {4};
+  const auto prior = [](const GraphTensors& tensors, size_t node) {
+    return std::exp(static_cast<double>(tensors.log_prior[node * 2 + 1]));
+  };
+  const GraphTensors npu = extract(graph, "ethos-u55-256");
+  EXPECT_NEAR(prior(npu, 0), 64 * (24 + 48), 0.5);
+  EXPECT_NEAR(prior(npu, 1), 64 * (48 + 8), 0.5);
+  EXPECT_NEAR(prior(extract(graph, "litert-xnnpack"), 0), 64 * (24 + 40), 0.5);
 }
 
 TEST(Features, NamesAreUniqueAndEveryValueIsFinite) {
