@@ -1,6 +1,7 @@
 #include "src/analysis/cpu_nanoseconds.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/analysis/row_costs.h"
 
@@ -22,26 +23,24 @@ constexpr double kDepthwise9 = 0.26, kDepthwise25 = 0.65;    // an output, up to
 constexpr int64_t kUnrolledTaps = 25;
 constexpr double kSlowDepthwiseTap = 0.325;
 
-double whole(int64_t value, int64_t unit) {
-  return static_cast<double>((std::max<int64_t>(value, 0) + unit - 1) / unit) *
-         static_cast<double>(unit);
-}
+double whole(double value, double unit) { return std::ceil(std::max(value, 0.0) / unit) * unit; }
 
 double convolution_ns(const Row& row) {
   const int64_t taps = int64_t{row.kernel_h} * row.kernel_w;
   const double pixels = static_cast<double>(row.ofm.n) * static_cast<double>(row.ofm.h) *
                         static_cast<double>(row.ofm.w);
-  const int64_t depth = taps * (row.ifm.c / std::max<int64_t>(row.groups, 1));
+  const double depth =
+      static_cast<double>(taps) * static_cast<double>(row.ifm.c / std::max<int64_t>(row.groups, 1));
   const double mac = row.ifm_type == DataType::kFloat32 ? kFloatMac : kInt8Mac;
   const double indirect = taps > 1 ? kIndirection * pixels * static_cast<double>(taps) : 0.0;
-  return pixels * (whole(row.ofm.c, 16) * whole(depth, 4) * mac + kPixel) + indirect +
-         kOutput * static_cast<double>(row.ofm.elements());
+  return pixels * (whole(static_cast<double>(row.ofm.c), 16) * whole(depth, 4) * mac + kPixel) +
+         indirect + kOutput * static_cast<double>(row.ofm.elements());
 }
 
 double depthwise_ns(const Row& row) {
   const int64_t taps = int64_t{row.kernel_h} * row.kernel_w;
   const double outputs = static_cast<double>(row.ofm.n) * static_cast<double>(row.ofm.h) *
-                         static_cast<double>(row.ofm.w) * whole(row.ofm.c, 16);
+                         static_cast<double>(row.ofm.w) * whole(static_cast<double>(row.ofm.c), 16);
   if (taps > kUnrolledTaps)
     return static_cast<double>(row.ofm.elements()) * static_cast<double>(taps) * kSlowDepthwiseTap;
   return outputs * (taps <= 9 ? kDepthwise9 : kDepthwise25);

@@ -16,8 +16,9 @@ struct RowCost {
   int64_t weights_bytes = 0;  // constants read, as stored (bias included)
   // MACs per byte moved; 0 where nothing is multiplied.
   [[nodiscard]] double intensity() const {
-    const int64_t bytes = ifm_bytes + ofm_bytes + weights_bytes;
-    return bytes > 0 ? static_cast<double>(macs) / static_cast<double>(bytes) : 0.0;
+    const double bytes = static_cast<double>(ifm_bytes) + static_cast<double>(ofm_bytes) +
+                         static_cast<double>(weights_bytes);
+    return bytes > 0 ? static_cast<double>(macs) / bytes : 0.0;
   }
 };
 

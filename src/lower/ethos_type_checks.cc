@@ -98,6 +98,9 @@ std::string generic_obstacle(const OperatorView& view) {
   const Operator& op = view.op;
   if (op.outputs.empty() && op.kind != OpKind::kAssignVariable) return "it has no output";
   if (op.inputs.empty()) return "it has no input";
+  if (first_input(view) == nullptr) return "its input is missing";
+  for (size_t i = 0; i < op.outputs.size(); ++i)
+    if (output_tensor(view.subgraph, op, i) == nullptr) return "an output is missing";
   const OperandRoles roles = operand_roles(op);
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const Tensor* tensor = input_tensor(view.subgraph, op, i);

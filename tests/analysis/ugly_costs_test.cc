@@ -10,6 +10,7 @@
 #include "src/analysis/row_costs.h"
 #include "src/base/rng.h"
 #include "src/graph/op_registry.h"
+#include "tests/lower/random_graph.h"
 
 namespace edgesage {
 namespace {
@@ -91,6 +92,15 @@ TEST(UglyCosts, OfNoSubgraphAndNoOperators) {
   for (const std::string& target : target_names()) {
     expect_costs(empty, target);
     expect_costs(idle, target);
+  }
+}
+
+TEST(UglyCosts, OfRandomGraphs) {
+  Rng rng(8);
+  for (int round = 0; round < 200; ++round) {
+    const Graph graph = test::random_graph(rng);
+    for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256", "litert-xnnpack"})
+      expect_costs(graph, target);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "src/base/rng.h"
 #include "src/graph/op_registry.h"
 #include "src/lower/rows.h"
+#include "tests/lower/random_graph.h"
 
 namespace edgesage {
 namespace {
@@ -130,29 +131,7 @@ TEST(UglyGraphs, ControlFlowIsARowOfItsOwnAndAWarning) {
 // Random wiring of random kinds; only the promises of the header must hold.
 TEST(UglyGraphs, RandomGraphsKeepTheirPromises) {
   Rng rng(7);
-  const auto kinds = op_table();
-  for (int round = 0; round < 300; ++round) {
-    Graph graph = single(OpKind::kAdd, {1, 6, 6, 8}, DataType::kInt8);
-    Subgraph& subgraph = graph.main();
-    subgraph.operators.clear();
-    while (subgraph.tensors.size() < 20) subgraph.tensors.push_back(subgraph.tensors[0]);
-    graph.buffers.push_back(make_buffer(std::vector<std::byte>(288, std::byte{1})));
-    for (size_t t = 0; t < 4; ++t) subgraph.tensors[t].buffer = 0;
-    for (int i = 0; i < 12; ++i) {
-      Operator op;
-      op.kind =
-          kinds[static_cast<size_t>(rng.integer(0, static_cast<int64_t>(kinds.size()) - 1))].kind;
-      for (int64_t k = rng.integer(1, 4); k > 0; --k)
-        op.inputs.push_back(static_cast<int32_t>(rng.integer(-1, 19)));
-      for (int64_t k = rng.integer(1, 2); k > 0; --k)
-        op.outputs.push_back(static_cast<int32_t>(rng.integer(4, 19)));
-      op.set("padding", rng.integer(0, 1));
-      op.set("stride_h", rng.integer(-1, 5));
-      op.set("filter_height", rng.integer(-1, 5));
-      subgraph.operators.push_back(op);
-    }
-    lower_everywhere(graph);
-  }
+  for (int round = 0; round < 300; ++round) lower_everywhere(test::random_graph(rng));
 }
 
 }  // namespace
