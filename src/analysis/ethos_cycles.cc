@@ -19,15 +19,12 @@ int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * 
 double feature_map_bytes(const Row& row, const EthosTiling& t) {
   const double ifm_width = bits_per_element(row.ifm_type) / 8.0;
   const double ofm_width = bits_per_element(row.ofm_type) / 8.0;
-  // Convolutions of fewer than eight channels are written plainly, all else in bricks of 16.
-  const bool plain = row.ofm.c < 8 && (row.weights >= 0 || row.kind == RowKind::kActivation);
-  const auto bricks = [plain](const Shape4& s) {
-    return real(s.n) * real(s.h) * real(s.w) * real(plain ? s.c : round_up(s.c, 16));
-  };
-  const double written = bricks(row.ofm) * ofm_width;
+  const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
+  const double groups = real(row.ofm.c) / real(std::max<int64_t>(t.ofm.c, 1));
+  const double written = pixels * groups * real(t.stored_ofm_c) * ofm_width;
   const EthosKernel kernel = ethos_kernel(row);
   if (kernel == EthosKernel::kElementwise) {
-    double read = bricks(row.ofm) * ifm_width;
+    double read = pixels * real(t.stored_ofm_c) * ifm_width;
     if (row.has_ifm2 && !row.ifm2_constant) read *= 2;
     return read + written;
   }
@@ -35,7 +32,7 @@ double feature_map_bytes(const Row& row, const EthosTiling& t) {
       real(std::min(t.ifm.h, t.block.ifm_h)) * real(std::min(t.ifm.w, t.block.ifm_w));
   const bool per_depth = kernel == EthosKernel::kDense || kernel == EthosKernel::kVector;
   const double parts = real(divide_up(t.kernel_h, 8)) * real(divide_up(t.kernel_w, 8));
-  const double read = area * real(round_up(t.ifm.c, 16)) * real(t.blocks_hw) *
+  const double read = area * real(t.stored_ifm_c) * real(t.blocks_hw) *
                       (per_depth ? real(t.blocks_c) : 1.0) * parts * t.repeats * ifm_width;
   return read + written;
 }
@@ -98,7 +95,9 @@ class Estimator {
 
   RowCycles row_cycles(size_t index) {
     const Row row = within_reason(lowering_.rows[index]);
-    const EthosTiling t = ethos_tiling(machine_, row);
+    EthosTiling t = ethos_tiling(machine_, row);
+    if (any_of_in(row.ifm_tensors, graph_.main().inputs)) t.stored_ifm_c = t.ifm.c;
+    if (any_of_in(row.ofm_tensors, graph_.main().outputs)) t.stored_ofm_c = t.ofm.c;
     const WeightBytes weights = weight_bytes(graph_, row, t.block.part_kernel);
     RowCycles cycles;
     const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;

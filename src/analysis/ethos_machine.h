@@ -38,10 +38,14 @@ struct EthosTiling {
   int64_t kernel_h = 1, kernel_w = 1;  // with dilation
   double repeats = 1;                  // batches, groups, or positions that run one after the other
   Shape4 ifm, ofm;                     // of one repeat
+  // Channels as stored: bricks of 16, but plainly below eight and at the model's border.
+  int64_t stored_ifm_c = 16, stored_ofm_c = 16;
 };
 
 [[nodiscard]] EthosKernel ethos_kernel(const Row& row);
 [[nodiscard]] EthosTiling ethos_tiling(const EthosMachine& machine, const Row& row);
+
+[[nodiscard]] int64_t ethos_stored_channels(int64_t channels);
 
 // Cycles of multipliers and output stage for the whole row. `slow_bias`: scales are read from the
 // slow memory, not from a buffer. Shapes must be positive and below 2^20 a side.
