@@ -103,9 +103,11 @@ class Estimator {
     const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
     const double unbuffered = ethos_compute_cycles(machine_, row, t, true);
     const double moved = feature_map_bytes(row, t);
-    const bool buffered =
-        weights.all() > 0 && row.kind != RowKind::kFullyConnected &&
+    const bool fetched_ahead =
+        weights.all() > 0 &&
         (t.blocks_hw > 1 || weights.all() + machine_.dma_latency < 0.83 * unbuffered);
+    if (fetched_ahead) cycles.weight_buffer_bytes = weights.all();
+    const bool buffered = fetched_ahead && row.kind != RowKind::kFullyConnected;
     cycles.npu = buffered ? ethos_compute_cycles(machine_, row, t, false) : unbuffered;
     double slow_bytes = weights.all() * real(t.blocks_hw), fast_bytes = 0;
     if (buffered) {

@@ -15,6 +15,9 @@ struct RowCycles {
   double sram = 0;   // on-chip accesses
   double dram = 0;   // off-chip accesses of feature maps and weights (U65, U85)
   double flash = 0;  // weights from flash (U55)
+  // On-chip memory for weights that are fetched ahead of the row, in bytes; part of what is in use
+  // while it runs.
+  double weight_buffer_bytes = 0;
 };
 
 // One a row, for the compiler's usual system of each device: U55 High_End_Embedded with Shared_Sram

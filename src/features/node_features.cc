@@ -98,6 +98,7 @@ constexpr NodeFeature kTable[] = {
     {"weights_entropy_bits", [](R, F f, G) { return f.weights.entropy_bits; }},
     {"weights_encoded_bits", [](R, F f, G) { return f.weights.encoded_bits_estimate; }},
     {"log_encoded_weights_bytes", [](R, F f, G) { return log1(f.encoded_weights_bytes); }},
+    {"log_weight_buffer_bytes", [](R, F f, G) { return log1(f.cycles.weight_buffer_bytes); }},
     {"log_live_bytes", [](R, F f, G) { return log1(f.live_bytes); }},
     {"live_share_of_peak", [](R, F f, G g) { return share(f.live_bytes, g.peak_live_bytes); }},
     {"other_live_share",

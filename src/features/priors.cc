@@ -40,7 +40,7 @@ std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& fa
   for (size_t i = 0; i < priors.size(); ++i) {
     priors[i] = quantity == Quantity::kLatencyMs
                     ? latency_ms(lowering.rows[i], facts.rows[i], lowering.target)
-                    : facts.rows[i].live_bytes;
+                    : facts.rows[i].live_bytes + facts.rows[i].cycles.weight_buffer_bytes;
   }
   return priors;
 }

@@ -76,10 +76,14 @@ TEST(Features, SizesAreLogsOfWhatTheLayerDoes) {
 }
 
 TEST(Features, PriorOfMemoryIsWhatIsAlive) {
-  for (const char* target : {"ethos-u55-256", "litert-xnnpack"}) {
-    const GraphTensors tensors = extract(pointwise(24, 40), target);
-    EXPECT_NEAR(std::exp(static_cast<double>(tensors.log_prior[1])), 8 * 8 * (24 + 40), 0.5);
-  }
+  const auto prior = [](const GraphTensors& tensors) {
+    return std::exp(static_cast<double>(tensors.log_prior[1]));
+  };
+  EXPECT_NEAR(prior(extract(pointwise(24, 40), "litert-xnnpack")), 64 * (24 + 40), 0.5);
+  // On the NPU also the 960 weights and 40 scales, if they are fetched ahead.
+  const double npu = prior(extract(pointwise(24, 40), "ethos-u55-256"));
+  EXPECT_GE(npu, 64 * (24 + 40) - 0.5);
+  EXPECT_LE(npu, 64 * (24 + 40) + 2000);
 }
 
 // Two convolutions: the tensor between them is in bricks of 16 channels on Ethos-U, the network's
@@ -103,8 +107,11 @@ TEST(Features, PriorOfMemoryRoundsInnerTensorsToBricks) {
     return std::exp(static_cast<double>(tensors.log_prior[node * 2 + 1]));
   };
   const GraphTensors npu = extract(graph, "ethos-u55-256");
-  EXPECT_NEAR(prior(npu, 0), 64 * (24 + 48), 0.5);
-  EXPECT_NEAR(prior(npu, 1), 64 * (48 + 8), 0.5);
+  const double ahead = 2000;  // more than the weights and scales of either layer
+  EXPECT_GE(prior(npu, 0), 64 * (24 + 48) - 0.5);
+  EXPECT_LE(prior(npu, 0), 64 * (24 + 48) + ahead);
+  EXPECT_GE(prior(npu, 1), 64 * (48 + 8) - 0.5);
+  EXPECT_LE(prior(npu, 1), 64 * (48 + 8) + ahead);
   EXPECT_NEAR(prior(extract(graph, "litert-xnnpack"), 0), 64 * (24 + 40), 0.5);
 }
 
