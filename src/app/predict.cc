@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/app/inspect_tables.h"
 #include "src/app/predictors.h"
 #include "src/devices/worker_client.h"
@@ -38,9 +40,28 @@ void recognise_host(const Context& context, Loaded& loaded) {
                     data.host_fingerprint, fingerprint.error().message);
 }
 
+Status load_one(const Context& context, const PredictRequest& request,
+                const std::filesystem::path& file, std::vector<Loaded>& loaded) {
+  EDGESAGE_ASSIGN_OR_RETURN(Predictor predictor, Predictor::load(file));
+  loaded.push_back({std::move(predictor), {}, ""});
+  loaded.back().options.level = request.level;
+  recognise_host(context, loaded.back());
+  return {};
+}
+
 Result<std::vector<Loaded>> load_predictors(const Context& context, const PredictRequest& request) {
-  std::vector<std::filesystem::path> files(request.predictors.begin(), request.predictors.end());
+  if (request.predictors.empty() && request.devices.empty())
+    return make_error(ErrorCode::kInvalidArgument, "",
+                      "name a device (--device) or a predictor file (--predictor)");
+  std::vector<Loaded> loaded;
+  for (const std::string& file : request.predictors)
+    EDGESAGE_RETURN_IF_ERROR(load_one(context, request, file, loaded));
+  const size_t named = loaded.size();
   for (const std::string& device : request.devices) {
+    // A file that is named serves its device in place of the installed one.
+    const auto serves = [&](const Loaded& one) { return one.predictor.data().device == device; };
+    if (std::any_of(loaded.begin(), loaded.begin() + static_cast<std::ptrdiff_t>(named), serves))
+      continue;
     EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
     const Result<std::filesystem::path> file = find_predictor(context, device);
     if (!file) {
@@ -48,17 +69,7 @@ Result<std::vector<Loaded>> load_predictors(const Context& context, const Predic
       EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription known, catalog.find(device));
       return tl::unexpected(file.error());
     }
-    files.push_back(*file);
-  }
-  if (files.empty())
-    return make_error(ErrorCode::kInvalidArgument, "",
-                      "name a device (--device) or a predictor file (--predictor)");
-  std::vector<Loaded> loaded;
-  for (const std::filesystem::path& file : files) {
-    EDGESAGE_ASSIGN_OR_RETURN(Predictor predictor, Predictor::load(file));
-    loaded.push_back({std::move(predictor), {}, ""});
-    loaded.back().options.level = request.level;
-    recognise_host(context, loaded.back());
+    EDGESAGE_RETURN_IF_ERROR(load_one(context, request, *file, loaded));
   }
   return loaded;
 }

@@ -13,7 +13,7 @@ namespace edgesage::app {
 struct PredictRequest {
   std::vector<std::string> models;      // paths; "-" is standard input
   std::vector<std::string> devices;     // each by its installed predictor
-  std::vector<std::string> predictors;  // predictor files, beside or instead of devices
+  std::vector<std::string> predictors;  // files; one serves its device in place of the installed
   double level = 0.9;                   // of the intervals
   bool strict = false;  // kUnsupported for models outside the range, or with unknown operators
 };

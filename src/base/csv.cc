@@ -25,9 +25,9 @@ Result<CsvTable> parse_csv(std::string_view text, std::string_view where, ErrorC
       table.columns = cells;
     } else if (cells.size() != table.columns.size()) {
       if (status)
-        status = make_error(code, fmt::format("{}:{}", where, row_line),
-                            fmt::format("{} cells; the header has {}", cells.size(),
-                                        table.columns.size()));
+        status = make_error(
+            code, fmt::format("{}:{}", where, row_line),
+            fmt::format("{} cells; the header has {}", cells.size(), table.columns.size()));
     } else {
       table.rows.push_back(cells);
     }

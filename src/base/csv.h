@@ -18,7 +18,8 @@ struct CsvTable {
 };
 
 // Rows with another number of cells than the header are an error that names the line.
-[[nodiscard]] Result<CsvTable> parse_csv(std::string_view text, std::string_view where, ErrorCode code);
+[[nodiscard]] Result<CsvTable> parse_csv(std::string_view text, std::string_view where,
+                                         ErrorCode code);
 
 // Quotes where needed.
 [[nodiscard]] std::string csv_cell(std::string_view text);

@@ -32,7 +32,8 @@ class MappedFile {
 [[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path, ErrorCode code);
 
 // Writes beside the target and renames, so that readers see the old file or the whole new one.
-[[nodiscard]] Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+[[nodiscard]] Status write_file(const std::filesystem::path& path,
+                                std::span<const std::byte> bytes);
 [[nodiscard]] Status write_text(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace edgesage

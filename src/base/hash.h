@@ -28,8 +28,8 @@ class Hasher {
     add_integer(static_cast<uint64_t>(value));
   }
 
-  [[nodiscard]] std::string hex() const;      // 32 lower-case hexadecimal digits
-  [[nodiscard]] uint64_t low64() const;       // the lower half, for seeds and checksums
+  [[nodiscard]] std::string hex() const;  // 32 lower-case hexadecimal digits
+  [[nodiscard]] uint64_t low64() const;   // the lower half, for seeds and checksums
 
  private:
   void add_integer(uint64_t value);

@@ -11,7 +11,8 @@ namespace edgesage {
 using Json = nlohmann::ordered_json;
 
 // `where` names the file or the peer in the error.
-[[nodiscard]] Result<Json> parse_json(std::string_view text, std::string_view where, ErrorCode code);
+[[nodiscard]] Result<Json> parse_json(std::string_view text, std::string_view where,
+                                      ErrorCode code);
 
 // The value at `key`, or `otherwise` where it is absent, null or of another type.
 [[nodiscard]] double json_number(const Json& object, const char* key, double otherwise);

@@ -18,22 +18,27 @@ class Rng {
   Rng(uint64_t seed, std::string_view stream);
 
   uint64_t next();
-  double uniform();                         // [0, 1)
-  double uniform(double low, double high);  // [low, high)
+  double uniform();                            // [0, 1)
+  double uniform(double low, double high);     // [low, high)
   int64_t integer(int64_t low, int64_t high);  // both ends included
   bool chance(double probability) { return uniform() < probability; }
-  double normal();                             // mean 0, standard deviation 1
-  double log_uniform(double low, double high) { return low * std::exp(uniform() * std::log(high / low)); }
+  double normal();  // mean 0, standard deviation 1
+  double log_uniform(double low, double high) {
+    return low * std::exp(uniform() * std::log(high / low));
+  }
   template <class T>
   const T& pick(std::span<const T> values) {
     return values[static_cast<size_t>(integer(0, static_cast<int64_t>(values.size()) - 1))];
   }
   template <class T>
-  const T& pick(const std::vector<T>& values) { return pick(std::span<const T>(values)); }
+  const T& pick(const std::vector<T>& values) {
+    return pick(std::span<const T>(values));
+  }
   template <class T>
   void shuffle(std::vector<T>& values) {
     for (size_t i = values.size(); i > 1; --i)
-      std::swap(values[i - 1], values[static_cast<size_t>(integer(0, static_cast<int64_t>(i) - 1))]);
+      std::swap(values[i - 1],
+                values[static_cast<size_t>(integer(0, static_cast<int64_t>(i) - 1))]);
   }
 
  private:

@@ -15,7 +15,8 @@ namespace edgesage {
 
 // The candidate closest to `name` (edit distance of at most a third of its length), or empty: for
 // "did you mean" in errors.
-[[nodiscard]] std::string_view closest(std::string_view name, std::span<const std::string> candidates);
+[[nodiscard]] std::string_view closest(std::string_view name,
+                                       std::span<const std::string> candidates);
 
 // "12.5 MB", "3.2 kB", "17 B": decimal units, three digits.
 [[nodiscard]] std::string human_bytes(int64_t bytes);

@@ -38,9 +38,10 @@ Result<Json> parse_toml(std::string_view text, std::string_view where, ErrorCode
   try {
     return to_json(toml::parse(text, std::string(where)));
   } catch (const toml::parse_error& error) {
-    return make_error(code, fmt::format("{}:{}:{}", where, error.source().begin.line,
-                                        error.source().begin.column),
-                      std::string(error.description()));
+    return make_error(
+        code,
+        fmt::format("{}:{}:{}", where, error.source().begin.line, error.source().begin.column),
+        std::string(error.description()));
   }
 }
 

@@ -11,7 +11,8 @@
 namespace edgesage {
 
 // Errors name the file, line and column.
-[[nodiscard]] Result<Json> parse_toml(std::string_view text, std::string_view where, ErrorCode code);
+[[nodiscard]] Result<Json> parse_toml(std::string_view text, std::string_view where,
+                                      ErrorCode code);
 [[nodiscard]] Result<Json> read_toml(const std::filesystem::path& path, ErrorCode code);
 
 }  // namespace edgesage

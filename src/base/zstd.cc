@@ -16,7 +16,8 @@ std::vector<std::byte> zstd_compress(std::span<const std::byte> bytes, int level
 
 Result<std::string> zstd_decompress(std::span<const std::byte> bytes, size_t limit,
                                     std::string_view where, ErrorCode code) {
-  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
+                                                                   ZSTD_freeDCtx);
   std::string out;
   std::string chunk(ZSTD_DStreamOutSize(), '\0');
   ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};

@@ -42,9 +42,8 @@ constexpr GlobalFeature kTable[] = {
      [](L, G g) { return log1(sum(g, [](auto& r) { return r.encoded_weights_bytes; })); }},
     {"log_activation_bytes",
      [](L, G g) {
-       return log1(sum(g, [](auto& r) {
-         return static_cast<double>(r.cost.ifm_bytes + r.cost.ofm_bytes);
-       }));
+       return log1(sum(
+           g, [](auto& r) { return static_cast<double>(r.cost.ifm_bytes + r.cost.ofm_bytes); }));
      }},
     {"log_peak_live_bytes", [](L, G g) { return log1(g.peak_live_bytes); }},
     {"log_cycles", [](L, G g) { return log1(sum(g, prior_cycles)); }},

@@ -1,8 +1,8 @@
 // Closed-form estimates that the network corrects, per row and quantity.
 //
 // What can be written down exactly is not learnt: the prior of a latency is the row's estimated
-// time, the prior of a memory quantity is what is alive at the row, weights fetched ahead included. A
-// row that the device does not price has the prior 0 (log -infinity) and adds nothing.
+// time, the prior of a memory quantity is what is alive at the row, weights fetched ahead included.
+// A row that the device does not price has the prior 0 (log -infinity) and adds nothing.
 #pragma once
 
 #include <string_view>
@@ -14,8 +14,8 @@
 namespace edgesage {
 
 enum class Quantity : uint8_t {
-  kLatencyMs,   // sum over rows
-  kSramBytes,   // maximum over rows: live activations and buffered weights
+  kLatencyMs,  // sum over rows
+  kSramBytes,  // maximum over rows: live activations and buffered weights
 };
 
 [[nodiscard]] std::string_view quantity_name(Quantity quantity);  // "latency_ms", "sram_bytes"

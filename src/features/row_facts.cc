@@ -21,8 +21,8 @@ double sum_of(const std::vector<double>& bytes, const std::vector<int32_t>& tens
 
 // Operators that read or write tensors as one run of bytes, so that these cannot be bricks.
 bool needs_linear(OpKind kind) {
-  return kind == OpKind::kReshape || kind == OpKind::kFullyConnected ||
-         kind == OpKind::kSoftmax || kind == OpKind::kSqueeze || kind == OpKind::kExpandDims;
+  return kind == OpKind::kReshape || kind == OpKind::kFullyConnected || kind == OpKind::kSoftmax ||
+         kind == OpKind::kSqueeze || kind == OpKind::kExpandDims;
 }
 
 // Tensors that Vela keeps in bricks: inside the network, of several channels, between operators

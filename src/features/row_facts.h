@@ -15,10 +15,10 @@ namespace edgesage {
 
 struct RowFacts {
   RowCost cost;
-  WeightStats weights;             // of the row's constant weights; zeros if it has none
+  WeightStats weights;               // of the row's constant weights; zeros if it has none
   double encoded_weights_bytes = 0;  // estimate of what an NPU compiler stores
-  RowCycles cycles;                // closed-form terms; zeros for CPU targets
-  double cpu_ns = 0;               // closed-form; 0 for NPU targets
+  RowCycles cycles;                  // closed-form terms; zeros for CPU targets
+  double cpu_ns = 0;                 // closed-form; 0 for NPU targets
   // Activations alive while the row runs, as stored on the target (Ethos-U: between operators that
   // can, channels rounded up to bricks of 16).
   double live_bytes = 0;

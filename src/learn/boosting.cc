@@ -88,8 +88,8 @@ class TreeGrower {
     for (const size_t r : members) total += residual[r];
     const Split best = depth > 0 ? best_split(members, residual, total) : Split{};
     if (best.gain <= 0) {
-      const double value = options_.learning_rate * total /
-                           (static_cast<double>(members.size()) + options_.l2);
+      const double value =
+          options_.learning_rate * total / (static_cast<double>(members.size()) + options_.l2);
       tree[static_cast<size_t>(index)].value = value;
       for (const size_t r : members) fitted[r] += value;
       return index;
@@ -133,9 +133,8 @@ double BoostedTrees::predict(std::span<const float> row) const {
     size_t at = 0;
     while (tree[at].feature >= 0) {
       const Node& node = tree[at];
-      at = static_cast<size_t>(row[static_cast<size_t>(node.feature)] <= node.threshold
-                                   ? node.left
-                                   : node.right);
+      at = static_cast<size_t>(
+          row[static_cast<size_t>(node.feature)] <= node.threshold ? node.left : node.right);
     }
     value += tree[at].value;
   }

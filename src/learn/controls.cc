@@ -31,8 +31,8 @@ std::vector<double> linear_columns(const Example& example) {
   std::vector<double> sums(4, 0.0);
   for (size_t i = 0; i < static_cast<size_t>(example.tensors.nodes); ++i) {
     sums[0] += std::expm1(feature(example.tensors, i, macs));
-    sums[1] += std::expm1(feature(example.tensors, i, ifm)) +
-               std::expm1(feature(example.tensors, i, ofm));
+    sums[1] +=
+        std::expm1(feature(example.tensors, i, ifm)) + std::expm1(feature(example.tensors, i, ofm));
     sums[2] += std::expm1(feature(example.tensors, i, weights));
   }
   sums[3] = 1;

@@ -37,8 +37,8 @@ struct Dataset {
 
 using DatasetProgress = std::function<void(int64_t done, int64_t total)>;
 
-// Rebuilds each labelled network from its name, checks that its graph hash is the label's, lowers it
-// and extracts features. Networks are built on `threads` threads (0: all); the result does not
+// Rebuilds each labelled network from its name, checks that its graph hash is the label's, lowers
+// it and extracts features. Networks are built on `threads` threads (0: all); the result does not
 // depend on their number. An unknown name or another hash is kBadStore: the labels are of another
 // version of the space.
 [[nodiscard]] Result<Dataset> build_dataset(std::span<const LabelRow> labels, const Target& target,

@@ -46,8 +46,8 @@ EvaluationRow own_row(const Predictor& predictor, std::span<const Tested* const>
   for (const Tested* t : tested) {
     const double label = t->example->labels[quantity];
     const double value = t->estimate.value[quantity];
-    const double half = predictor.half_width(quantity, 0.9, t->estimate.spread[quantity],
-                                             t->in_range);
+    const double half =
+        predictor.half_width(quantity, 0.9, t->estimate.spread[quantity], t->in_range);
     truth.push_back(label);
     predicted.push_back(value);
     widths.push_back(std::expm1(half));
@@ -125,7 +125,7 @@ void add_worst(std::span<const Tested> tested, size_t quantity, Evaluation& eval
 }  // namespace
 
 Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
-                                      const SplitOptions& split, int threads) {
+                              const SplitOptions& split, int threads) {
   const std::vector<size_t> test = examples_of(dataset, Part::kTest, split);
   std::vector<size_t> seen = examples_of(dataset, Part::kTrain, split);
   const std::vector<size_t> calibration = examples_of(dataset, Part::kCalibration, split);
@@ -162,8 +162,7 @@ Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset
         evaluation.rows.push_back(std::move(row));
       };
       add(own_row(predictor, members, q));
-      for (const auto& [control, fitted] : controls)
-        add(control_row(control, *fitted, members, q));
+      for (const auto& [control, fitted] : controls) add(control_row(control, *fitted, members, q));
       if (dataset.quantities[q] == Quantity::kLatencyMs) {
         AttributionRow row = attribution(members, q);
         row.device = predictor.data().device;

@@ -19,9 +19,9 @@ struct EvaluationRow {
   size_t n_train = 0;
   Accuracy accuracy;
   // Of "edgesage" only; negative: does not apply.
-  double coverage_90 = -1;      // share of truths inside the 90 % interval
-  double half_width_90 = -1;    // median half width, relative
-  double flagged = -1;          // share that the range verdict flags
+  double coverage_90 = -1;    // share of truths inside the 90 % interval
+  double half_width_90 = -1;  // median half width, relative
+  double flagged = -1;        // share that the range verdict flags
   double mape_unflagged = -1;
   uint64_t seed = 0;
 };
@@ -51,8 +51,7 @@ struct Evaluation {
 
 // On the test part of the split; controls are fitted on training and calibration parts together,
 // as many labels as the predictor has seen.
-[[nodiscard]] Evaluation evaluate_predictor(const Predictor& predictor,
-                                                    const Dataset& dataset,
-                                                    const SplitOptions& split, int threads);
+[[nodiscard]] Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
+                                            const SplitOptions& split, int threads);
 
 }  // namespace edgesage

@@ -88,9 +88,8 @@ double count_inversions(std::vector<double>& values, std::vector<double>& scratc
 double kendall_tau_b(std::span<const double> a, std::span<const double> b) {
   std::vector<size_t> order(a.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
-    return a[i] != a[j] ? a[i] < a[j] : b[i] < b[j];
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t i, size_t j) { return a[i] != a[j] ? a[i] < a[j] : b[i] < b[j]; });
   std::vector<double> sorted_b(a.size());
   double tied_both = 0;
   for (size_t i = 0; i < order.size(); ++i) sorted_b[i] = b[order[i]];
@@ -114,10 +113,9 @@ double kendall_tau_b(std::span<const double> a, std::span<const double> b) {
   return scale > 0 ? concordant_minus / scale : kNaN;
 }
 
-double best_recall(std::span<const double> truth, std::span<const double> predicted,
-                   double share) {
-  const auto count = static_cast<size_t>(
-      std::max(1.0, std::round(share * static_cast<double>(truth.size()))));
+double best_recall(std::span<const double> truth, std::span<const double> predicted, double share) {
+  const auto count =
+      static_cast<size_t>(std::max(1.0, std::round(share * static_cast<double>(truth.size()))));
   const std::vector<size_t> best = order_of(truth);
   const std::vector<size_t> chosen = order_of(predicted);
   std::vector<char> is_best(truth.size(), 0);

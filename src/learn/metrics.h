@@ -12,13 +12,13 @@ struct Accuracy {
   double mape = 0;
   double median_ape = 0;
   double p95_ape = 0;
-  double within_1 = 0;   // share with APE <= 1 %
+  double within_1 = 0;  // share with APE <= 1 %
   double within_5 = 0;
   double within_10 = 0;
-  double worst_under = 0;     // the largest under-estimation, as a positive share of the truth
-  double spearman = 0;        // NaN where either side is constant
-  double kendall = 0;         // tau-b; NaN likewise
-  double best_5_recall = 0;   // share of the truly cheapest 5 % among the predicted cheapest 5 %
+  double worst_under = 0;    // the largest under-estimation, as a positive share of the truth
+  double spearman = 0;       // NaN where either side is constant
+  double kendall = 0;        // tau-b; NaN likewise
+  double best_5_recall = 0;  // share of the truly cheapest 5 % among the predicted cheapest 5 %
 };
 
 // Truths must be positive and finite. Cost: O(n log n).

@@ -29,8 +29,8 @@ double log_ratio(const Example& example, size_t quantity) {
   const auto quantities = static_cast<size_t>(example.tensors.quantities);
   double sum = 0, largest = 0;
   for (size_t i = 0; i < static_cast<size_t>(example.tensors.nodes); ++i) {
-    const double prior = std::exp(static_cast<double>(
-        example.tensors.log_prior[i * quantities + quantity]));
+    const double prior =
+        std::exp(static_cast<double>(example.tensors.log_prior[i * quantities + quantity]));
     sum += prior;
     largest = std::max(largest, prior);
   }
@@ -111,8 +111,10 @@ std::string facts_json(const Dataset& dataset, std::span<const size_t> train, si
   facts["training_networks"] = train.size();
   facts["calibration_networks"] = calibration;
   facts["spaces"] = spaces;
-  facts["split"] = {{"by", "graph_hash"}, {"test", options.split.test},
-                    {"calibration", options.split.calibration}, {"seed", options.split.seed}};
+  facts["split"] = {{"by", "graph_hash"},
+                    {"test", options.split.test},
+                    {"calibration", options.split.calibration},
+                    {"seed", options.split.seed}};
   facts["epochs"] = options.epochs;
   facts["members"] = options.members;
   facts["learning_rate"] = options.learning_rate;
@@ -185,11 +187,11 @@ Result<PredictorData> train_predictor(const Dataset& dataset, const LabelSource&
   const std::vector<size_t> calibration = examples_of(dataset, Part::kCalibration, options.split);
   if (options.max_train > 0 && train.size() > options.max_train) train.resize(options.max_train);
   if (train.size() < kLeastTrain || calibration.size() < kLeastCalibration)
-    return make_error(ErrorCode::kInvalidArgument, source.device,
-                      fmt::format("{} networks to train on and {} to calibrate; at least {} and {} "
-                                  "are needed: annotate more",
-                                  train.size(), calibration.size(), kLeastTrain,
-                                  kLeastCalibration));
+    return make_error(
+        ErrorCode::kInvalidArgument, source.device,
+        fmt::format("{} networks to train on and {} to calibrate; at least {} and {} "
+                    "are needed: annotate more",
+                    train.size(), calibration.size(), kLeastTrain, kLeastCalibration));
   PredictorData data;
   data.device = source.device;
   data.runtime = source.runtime;
@@ -221,8 +223,8 @@ Result<PredictorData> train_predictor(const Dataset& dataset, const LabelSource&
     const auto report = [&](const nn::EpochReport& epoch) {
       if (!progress) return;
       const int epochs_left = (options.members - member) * options.epochs - epoch.epoch;
-      progress({member + 1, options.members, epoch.epoch, epoch.epochs, epoch.loss,
-                epoch.log_error, static_cast<double>(epoch.nodes) / std::max(1e-9, epoch.seconds),
+      progress({member + 1, options.members, epoch.epoch, epoch.epochs, epoch.loss, epoch.log_error,
+                static_cast<double>(epoch.nodes) / std::max(1e-9, epoch.seconds),
                 epochs_left * epoch.seconds});
     };
     EDGESAGE_ASSIGN_OR_RETURN(

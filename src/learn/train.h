@@ -18,9 +18,9 @@ struct TrainingOptions {
   int embedding = 16;
   int layers = 3;
   int members = 4;  // networks of the ensemble
-  int epochs = 120;
+  int epochs = 80;
   int batch_graphs = 32;
-  double learning_rate = 3e-3;
+  double learning_rate = 6e-3;
   double dropout = 0.0;
   double weight_decay = 1e-2;
   double node_weight = 0.5;  // of the per-operator loss against the loss on totals

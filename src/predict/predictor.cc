@@ -59,8 +59,7 @@ void add_fallbacks(const Lowering& lowering, Prediction& out) {
   std::string first;
   for (size_t i = 0; i < lowering.operators.size(); ++i) {
     if (lowering.operators[i].placement != Placement::kCpu) continue;
-    if (count++ == 0)
-      first = fmt::format("operator {} ({})", i, lowering.operators[i].reason);
+    if (count++ == 0) first = fmt::format("operator {} ({})", i, lowering.operators[i].reason);
   }
   if (count == 0) return;
   const std::string text = fmt::format(
@@ -209,17 +208,19 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   out.warnings.insert(out.warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
 
   const Estimate answer = estimate(tensors);
-  const RangeVerdict verdict = judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
+  const RangeVerdict verdict =
+      judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
   out.in_range = verdict.in_range;
   out.reasons = verdict.reasons;
   add_fallbacks(lowering, out);
+  const bool runs_on_device = std::any_of(
+      lowering.rows.begin(), lowering.rows.end(),
+      [&](const Row& row) { return !is_npu(target_) || row.placement == Placement::kNpu; });
   const std::vector<double>* latencies = nullptr;
   for (size_t q = 0; q < quantities_.size(); ++q) {
     const double half = half_width(q, options.level, answer.spread[q], out.in_range);
-    const bool priced = std::any_of(answer.operators[q].begin(), answer.operators[q].end(),
-                                    [](double cost) { return cost > 0; });
     const char* key = quantities_[q] == Quantity::kLatencyMs ? "latency_ms" : "peak_ram_bytes";
-    if (!priced) {
+    if (!runs_on_device) {
       out.missing[key] = "nothing of it runs on the device";
       continue;
     }
@@ -233,7 +234,8 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
     }
   }
   if (!out.peak_ram_bytes && !out.missing.contains("peak_ram_bytes"))
-    out.missing["peak_ram_bytes"] = "this predictor has not learnt memory; activations_bytes is planned";
+    out.missing["peak_ram_bytes"] =
+        "this predictor has not learnt memory; activations_bytes is planned";
   add_operators(graph, lowering, verdict, latencies, out);
   return out;
 }

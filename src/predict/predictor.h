@@ -26,9 +26,9 @@ struct PredictOptions {
 
 // The ensemble's answer before it is put into words.
 struct Estimate {
-  std::vector<double> value;    // a quantity; geometric mean of the members
-  std::vector<float> spread;    // a quantity: standard deviation of the members' logarithms
-  std::vector<double> overhead; // a quantity; operators and overhead sum to the value
+  std::vector<double> value;     // a quantity; geometric mean of the members
+  std::vector<float> spread;     // a quantity: standard deviation of the members' logarithms
+  std::vector<double> overhead;  // a quantity; operators and overhead sum to the value
   std::vector<std::vector<double>> operators;  // quantity, operator
 };
 
@@ -45,8 +45,7 @@ class Predictor {
   // The numbers alone, for evaluation and search.
   [[nodiscard]] Estimate estimate(const GraphTensors& tensors) const;
   // Half width of the interval in log, for a member spread; `in_range` false widens it.
-  [[nodiscard]] double half_width(size_t quantity, double level, float spread,
-                                  bool in_range) const;
+  [[nodiscard]] double half_width(size_t quantity, double level, float spread, bool in_range) const;
 
   [[nodiscard]] const PredictorData& data() const { return data_; }
   [[nodiscard]] const Target& target() const { return target_; }

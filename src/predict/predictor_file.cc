@@ -65,8 +65,8 @@ Offset<fb::Normaliser> encode(FlatBufferBuilder& builder, const Normaliser& norm
 Offset<fb::TrainingRange> encode(FlatBufferBuilder& builder, const TrainingRange& range) {
   std::vector<Offset<fb::KindBounds>> kinds;
   for (const auto& kind : range.kinds)
-    kinds.push_back(fb::CreateKindBoundsDirect(builder, kind.kind.c_str(), kind.count, &kind.low,
-                                               &kind.high));
+    kinds.push_back(
+        fb::CreateKindBoundsDirect(builder, kind.kind.c_str(), kind.count, &kind.low, &kind.high));
   const auto operators = builder.CreateVectorOfStrings(range.operators);
   const auto kind_vector = builder.CreateVector(kinds);
   const auto low = builder.CreateVector(range.global_low);
@@ -129,16 +129,15 @@ TrainingRange decode(const fb::TrainingRange* in) {
   range.operators = copy(in->operators());
   if (in->kinds() != nullptr)
     for (const auto* kind : *in->kinds())
-      range.kinds.push_back({copy(kind->kind()), kind->count(), copy(kind->low()),
-                             copy(kind->high())});
+      range.kinds.push_back(
+          {copy(kind->kind()), kind->count(), copy(kind->low()), copy(kind->high())});
   range.global_low = copy(in->global_low());
   range.global_high = copy(in->global_high());
   range.max_spread = copy(in->max_spread());
   return range;
 }
 
-std::vector<PredictedQuantity> decode(
-    const flatbuffers::Vector<Offset<fb::Quantity>>* in) {
+std::vector<PredictedQuantity> decode(const flatbuffers::Vector<Offset<fb::Quantity>>* in) {
   std::vector<PredictedQuantity> quantities;
   if (in == nullptr) return quantities;
   for (const auto* q : *in) {
@@ -160,20 +159,21 @@ Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> by
                                                    std::string_view where) {
   constexpr std::string_view kRemedy = "get the file again, or train it with `edgesage train`";
   Header header{};
-  if (bytes.size() < sizeof(Header) ||
-      std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
+  if (bytes.size() < sizeof(Header) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
     return bad(where, fmt::format("not a predictor file of edgesage (it does not start with "
-                                  "\"EDGESAGE\"); {}", kRemedy));
+                                  "\"EDGESAGE\"); {}",
+                                  kRemedy));
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.version > kPredictorFileVersion)
     return bad(where, fmt::format("predictor file version {}; this build reads up to {}: use a "
-                                  "newer edgesage", header.version, kPredictorFileVersion));
+                                  "newer edgesage",
+                                  header.version, kPredictorFileVersion));
   if (header.version == 0) return bad(where, fmt::format("predictor file version 0; {}", kRemedy));
   const auto payload = bytes.subspan(sizeof(Header));
   if (payload.size() != header.payload_bytes)
     return bad(where, fmt::format("{} bytes of payload; the header says {}: the file is cut or "
-                                  "has been added to; {}", payload.size(), header.payload_bytes,
-                                  kRemedy));
+                                  "has been added to; {}",
+                                  payload.size(), header.payload_bytes, kRemedy));
   if (checksum64(payload) != header.checksum)
     return bad(where, fmt::format("the checksum does not match: the file is damaged; {}", kRemedy));
   return payload;
@@ -184,15 +184,18 @@ Status check_tables(const fb::Predictor& in, std::string_view where) {
                         std::string_view what) -> Status {
     if (has.size() <= want.size() && std::equal(has.begin(), has.end(), want.begin())) return {};
     return bad(where, fmt::format("its {} are not those of this build: train it again with "
-                                  "`edgesage train`", what));
+                                  "`edgesage train`",
+                                  what));
   };
   if (in.feature_version() != kFeatureVersion)
     return bad(where, fmt::format("features of version {}; this build has {}: train it again with "
-                                  "`edgesage train`", in.feature_version(), kFeatureVersion));
+                                  "`edgesage train`",
+                                  in.feature_version(), kFeatureVersion));
   const auto node_names = copy(in.node_features());
   if (node_names.size() != node_features().size())
     return bad(where, fmt::format("{} node features; this build has {}: train it again with "
-                                  "`edgesage train`", node_names.size(), node_features().size()));
+                                  "`edgesage train`",
+                                  node_names.size(), node_features().size()));
   EDGESAGE_RETURN_IF_ERROR(same(node_names, names_of(node_features()), "node features"));
   EDGESAGE_RETURN_IF_ERROR(
       same(copy(in.global_features()), names_of(global_features()), "graph features"));

@@ -1,9 +1,9 @@
 // The predictor file: everything a prediction needs, and nothing that runs.
 //
 // Layout (docs/predictor_file.md): 32 bytes of header - the text "EDGESAGE", the container version,
-// the size and the checksum (XXH3) of the payload - then a FlatBuffer of schema/predictor.fbs. Files
-// of a newer container version, damaged files, and files whose features or row kinds this build
-// does not have are refused with kBadStore.
+// the size and the checksum (XXH3) of the payload - then a FlatBuffer of schema/predictor.fbs.
+// Files of a newer container version, damaged files, and files whose features or row kinds this
+// build does not have are refused with kBadStore.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ inline constexpr uint32_t kPredictorFileVersion = 1;
 
 // What one quantity of a predictor needs beside the network's parameters.
 struct PredictedQuantity {
-  std::string name;            // "latency_ms"
-  int readout = 0;             // nn::Readout
-  bool node_labels = false;    // learnt with per-operator figures
-  float log_offset = 0;        // added to the log prior
-  float overhead_scale = 0;    // in the unit of the quantity
+  std::string name;          // "latency_ms"
+  int readout = 0;           // nn::Readout
+  bool node_labels = false;  // learnt with per-operator figures
+  float log_offset = 0;      // added to the log prior
+  float overhead_scale = 0;  // in the unit of the quantity
   // Intervals: half width in log = width(level) * (members' standard deviation + base_spread).
   std::vector<float> levels;
   std::vector<float> widths;

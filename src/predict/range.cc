@@ -16,9 +16,9 @@ namespace {
 
 // Features that are compared with the bounds of training. Others are consequences of these.
 constexpr std::array<std::string_view, 14> kChecked{
-    "log_ifm_h",       "log_ifm_w",    "log_ifm_c",       "log_ofm_h", "log_ofm_w",
-    "log_ofm_c",       "log_kernel_h", "log_kernel_w",    "stride_h",  "stride_w",
-    "log_groups",      "log_macs",     "log_weights_bytes", "log_batch"};
+    "log_ifm_h",  "log_ifm_w",    "log_ifm_c",         "log_ofm_h", "log_ofm_w",
+    "log_ofm_c",  "log_kernel_h", "log_kernel_w",      "stride_h",  "stride_w",
+    "log_groups", "log_macs",     "log_weights_bytes", "log_batch"};
 
 // How far outside the bounds is still "like training": a factor of 1.5 in sizes.
 constexpr float kMargin = 0.405F;
@@ -61,8 +61,7 @@ void check_operators(const TrainingRange& range, std::span<const std::string> si
     if (std::binary_search(range.operators.begin(), range.operators.end(), signature)) continue;
     verdict.unknown_operator[i] = true;
     if (named.insert(signature).second)
-      verdict.reasons.push_back(
-          fmt::format("operator {} ({}) was not in training", i, signature));
+      verdict.reasons.push_back(fmt::format("operator {} ({}) was not in training", i, signature));
   }
 }
 
@@ -153,7 +152,8 @@ void RangeBuilder::add(std::span<const std::string> signatures, const GraphTenso
     }
     ++it->count;
     for (size_t c = 0; c < columns.size(); ++c)
-      widen(it->low, it->high, c, tensors.x[i * static_cast<size_t>(tensors.features) + columns[c]]);
+      widen(it->low, it->high, c,
+            tensors.x[i * static_cast<size_t>(tensors.features) + columns[c]]);
   }
   if (range_.global_low.empty()) {
     range_.global_low = tensors.globals;

@@ -28,8 +28,7 @@ double feature(const GraphTensors& tensors, int32_t node, std::string_view name)
   const auto table = node_features();
   for (size_t i = 0; i < table.size(); ++i)
     if (table[i].name == name)
-      return static_cast<double>(
-          tensors.x[static_cast<size_t>(node * tensors.features) + i]);
+      return static_cast<double>(tensors.x[static_cast<size_t>(node * tensors.features) + i]);
   ADD_FAILURE() << "no feature " << name;
   return 0;
 }

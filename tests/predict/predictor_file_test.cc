@@ -78,8 +78,7 @@ TEST(PredictorFile, RandomPayloadWithRightChecksumIsRefused) {
   for (int round = 0; round < 300; ++round) {
     Bytes bytes = good;
     for (int flips = 0; flips < 4; ++flips) {
-      const auto at =
-          static_cast<size_t>(rng.integer(32, static_cast<int64_t>(bytes.size()) - 1));
+      const auto at = static_cast<size_t>(rng.integer(32, static_cast<int64_t>(bytes.size()) - 1));
       bytes[at] = static_cast<std::byte>(rng.integer(0, 255));
     }
     const uint64_t checksum = checksum64(std::span(bytes).subspan(32));

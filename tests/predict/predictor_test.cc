@@ -18,9 +18,8 @@ Graph network(const std::string& name) { return *build_network(*NetworkName::par
 Predictor sample(int members = 2) { return *Predictor::from(test::sample_predictor(members)); }
 
 bool mentions(const std::vector<std::string>& texts, std::string_view part) {
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-    return text.find(part) != std::string::npos;
-  });
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& text) { return text.find(part) != std::string::npos; });
 }
 
 TEST(Predictor, OperatorsAndOverheadSumToTheTotal) {
@@ -70,6 +69,8 @@ TEST(Predictor, CpuFallbacksHaveNoPriceAndAreSaid) {
   EXPECT_TRUE(mentions(answer.warnings, "fall back to the CPU"));
   EXPECT_FALSE(answer.latency_ms);
   EXPECT_TRUE(answer.missing.contains("latency_ms"));
+  EXPECT_FALSE(answer.peak_ram_bytes) << "nothing of it is in the NPU's memory";
+  EXPECT_TRUE(answer.missing.contains("peak_ram_bytes"));
   for (const OperatorPrediction& op : answer.operators)
     if (op.placement == "cpu") EXPECT_FALSE(op.latency_ms);
 }

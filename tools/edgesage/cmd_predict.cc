@@ -21,7 +21,7 @@ Run declare_predict(CLI::App& command, Session& session) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       .add_option("--predictor", request.predictors,
-                  "Predictor file, beside or instead of a device; repeatable")
+                  "Predictor file, in place of the installed one of its device; repeatable")
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
