@@ -26,7 +26,7 @@ Result<TrainedPredictor> train(const Context& context, const TrainRequest& reque
                                 labelled.dataset, labelled.source, request.training,
                                 [&](const TrainingProgress& progress) {
                                   const int64_t epochs = progress.epochs;
-                                  context.report(progress.member * epochs + progress.epoch,
+                                  context.report((progress.member - 1) * epochs + progress.epoch,
                                                  progress.members * epochs, describe(progress));
                                 },
                                 context.stop));

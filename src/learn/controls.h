@@ -19,7 +19,8 @@ class Control {
 
 // Names in the order of the tables: "constant" (the constant of least MAPE), "linear" (MACs and
 // bytes), "additive" (per row kind: count, tile-rounded MACs, bytes), "boosting" (gradient boosting
-// on totals and counts of kinds).
+// on totals and counts of kinds), "closed-form" (the priors that the network corrects, at the
+// device's speed).
 [[nodiscard]] std::span<const std::string> control_names();
 
 // Fits the control on the examples that have a label for the quantity (an index of

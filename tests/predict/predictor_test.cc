@@ -53,7 +53,9 @@ TEST(Predictor, NamesOperatorsThatWereNotInTraining) {
   EXPECT_FALSE(answer.in_range);
   EXPECT_TRUE(mentions(answer.reasons, "DEPTHWISE_CONV_2D int8) was not in training"));
   for (const OperatorPrediction& op : answer.operators) {
-    if (op.kind == "CONV_2D") EXPECT_TRUE(op.known);
+    if (op.kind == "CONV_2D") {
+      EXPECT_TRUE(op.known);
+    }
     if (op.kind != "DEPTHWISE_CONV_2D") continue;
     EXPECT_FALSE(op.known);
     EXPECT_GT(op.latency_ms.value_or(0), 0.0) << "never priced at zero";
@@ -71,8 +73,11 @@ TEST(Predictor, CpuFallbacksHaveNoPriceAndAreSaid) {
   EXPECT_TRUE(answer.missing.contains("latency_ms"));
   EXPECT_FALSE(answer.peak_ram_bytes) << "nothing of it is in the NPU's memory";
   EXPECT_TRUE(answer.missing.contains("peak_ram_bytes"));
-  for (const OperatorPrediction& op : answer.operators)
-    if (op.placement == "cpu") EXPECT_FALSE(op.latency_ms);
+  for (const OperatorPrediction& op : answer.operators) {
+    if (op.placement == "cpu") {
+      EXPECT_FALSE(op.latency_ms);
+    }
+  }
 }
 
 TEST(Predictor, AnotherHostIsAWarning) {

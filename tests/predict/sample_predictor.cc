@@ -35,7 +35,9 @@ PredictorData sample_predictor(int members) {
   sram.overhead_scale = 0;
   data.quantities = {latency, sram};
   data.range.operators = {"CONV_2D int8", "SOFTMAX int8"};
-  data.range.kinds = {{"CONV_2D", 12, std::vector<float>(14, 0.0F), std::vector<float>(14, 9.0F)}};
+  for (const char* kind : {"conv_2d", "activation"})
+    data.range.kinds.push_back(
+        {kind, 12, std::vector<float>(14, 0.0F), std::vector<float>(14, 9.0F)});
   data.range.global_low.assign(global_features().size(), 0.0F);
   data.range.global_high.assign(global_features().size(), 30.0F);
   data.range.max_spread = {0.5F, 0.5F};
