@@ -1,5 +1,6 @@
 // Predict what a network costs on a device, before anything is deployed.
-// Plain data. Units are in the names; a quantity that is not known is empty, and `missing` says why.
+// Plain data. Units are in the names; a quantity that is not known is empty, and `missing` says
+// why.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct OperatorPrediction {
   int32_t index = -1;
   std::string kind;  // "CONV_2D"
   std::string name;
-  // Empty for operators that the device's own tool does not price (CPU fallbacks of an NPU compiler).
+  // Empty for operators that the device's own tool does not price (CPU fallbacks of an NPU
+  // compiler).
   std::optional<double> latency_ms;
   int64_t macs = 0;
   std::string placement;         // "npu", "delegate", "cpu", "folded"

@@ -51,16 +51,17 @@ using Status = Result<void>;
 #define EDGESAGE_CONCAT(a, b) EDGESAGE_CONCAT_INNER(a, b)
 
 // Return the error of a Status or Result expression to the caller.
-#define EDGESAGE_RETURN_IF_ERROR(expression)                                              \
-  do {                                                                                    \
-    if (auto edgesage_status = (expression); !edgesage_status)                            \
-      return tl::unexpected<::edgesage::Error>(std::move(edgesage_status).error());       \
+#define EDGESAGE_RETURN_IF_ERROR(expression)                                        \
+  do {                                                                              \
+    if (auto edgesage_status = (expression); !edgesage_status)                      \
+      return tl::unexpected<::edgesage::Error>(std::move(edgesage_status).error()); \
   } while (false)
 
 // `EDGESAGE_ASSIGN_OR_RETURN(auto graph, read(path));`
-#define EDGESAGE_ASSIGN_OR_RETURN(declaration, expression) \
-  EDGESAGE_ASSIGN_OR_RETURN_INNER(EDGESAGE_CONCAT(edgesage_result_, __LINE__), declaration, expression)
-#define EDGESAGE_ASSIGN_OR_RETURN_INNER(result, declaration, expression)      \
-  auto result = (expression);                                                 \
+#define EDGESAGE_ASSIGN_OR_RETURN(declaration, expression)                                  \
+  EDGESAGE_ASSIGN_OR_RETURN_INNER(EDGESAGE_CONCAT(edgesage_result_, __LINE__), declaration, \
+                                  expression)
+#define EDGESAGE_ASSIGN_OR_RETURN_INNER(result, declaration, expression)            \
+  auto result = (expression);                                                       \
   if (!result) return tl::unexpected<::edgesage::Error>(std::move(result).error()); \
   declaration = std::move(*result)

@@ -8,8 +8,8 @@
 #include "edgesage/result.h"
 #include "src/base/json.h"
 #include "src/devices/device.h"
-#include "src/devices/measurement.h"
 #include "src/devices/worker_client.h"
+#include "src/store/measurement.h"
 
 namespace edgesage {
 

@@ -160,8 +160,8 @@ class GraphLoss {
       if (node < 0) continue;
       const auto at = static_cast<size_t>(int64_t{node} * batch_.columns + column());
       const double squashed = std::tanh(double{workspace_.node_out[at]} / kNodeBound);
-      buffers_.d_node_out[at] += static_cast<float>(
-          buffers_.d_op[static_cast<size_t>(op)] * level(node) * (1 - squashed * squashed));
+      buffers_.d_node_out[at] += static_cast<float>(buffers_.d_op[static_cast<size_t>(op)] *
+                                                    level(node) * (1 - squashed * squashed));
     }
   }
 
@@ -170,8 +170,7 @@ class GraphLoss {
     for (int64_t op = ops.first; op < ops.last; ++op)
       buffers_.op_peak[static_cast<size_t>(op)] = -1;
     for (int64_t i = nodes.first; i < nodes.last; ++i) {
-      int32_t& peak =
-          buffers_.op_peak[static_cast<size_t>(batch_.node_op[static_cast<size_t>(i)])];
+      int32_t& peak = buffers_.op_peak[static_cast<size_t>(batch_.node_op[static_cast<size_t>(i)])];
       if (peak < 0 || level(i) > level(peak)) peak = static_cast<int32_t>(i);
     }
   }

@@ -184,11 +184,14 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   if (data_.threads > 0) out.threads = data_.threads;
   out.latency_statistic = data_.statistic;
   out.warnings = graph.warnings;
-  if (!data_.host_fingerprint.empty() && !options.host_fingerprint.empty() &&
-      data_.host_fingerprint != options.host_fingerprint)
+  const bool other_host = !data_.host_fingerprint.empty() && !options.host_fingerprint.empty() &&
+                          data_.host_fingerprint != options.host_fingerprint;
+  if (other_host) {
     out.warnings.push_back(fmt::format(
         "learnt on another computer ({}): measure and train here for figures of this one",
         data_.host_description.empty() ? data_.host_fingerprint : data_.host_description));
+    out.reasons.push_back("this is not the computer of the training");
+  }
   out.missing["energy_mj"] = "this predictor has not learnt energy";
 
   if (graph.subgraphs.empty() || graph.main().operators.empty()) {
@@ -210,8 +213,8 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   const Estimate answer = estimate(tensors);
   const RangeVerdict verdict =
       judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
-  out.in_range = verdict.in_range;
-  out.reasons = verdict.reasons;
+  out.in_range = verdict.in_range && !other_host;
+  out.reasons.insert(out.reasons.end(), verdict.reasons.begin(), verdict.reasons.end());
   add_fallbacks(lowering, out);
   const bool runs_on_device = std::any_of(
       lowering.rows.begin(), lowering.rows.end(),

@@ -105,7 +105,8 @@ TEST_F(LitertWorker, BatchesInferencesThatTheClockWouldDistort) {
   ASSERT_TRUE(fast && fast->error.empty());
   const double batch = std::stod(fast->protocol.at("invocations_per_sample"));
   const double clock_ms = std::stod(fast->protocol.at("clock_read_ns")) * 1e-6;
-  EXPECT_LT(clock_ms, 0.006 * batch * fast->quantities.at("latency_ms"));
+  // Twice the 0.5 % that the worker aims at: the machine may slow down between the two readings.
+  EXPECT_LT(clock_ms, 0.01 * batch * fast->quantities.at("latency_ms"));
   const auto slow = run(tiny("2d6dd487_pretrainedResnet_quant.tflite"), {{"seed", 5}});
   ASSERT_TRUE(slow && slow->error.empty());
   EXPECT_TRUE(slow->quantities.at("latency_ms") < 0.03 ||

@@ -137,8 +137,8 @@ double node_loss(const Batch& batch, const LossOptions& options, const Reference
   for (size_t op = first; op < last; ++op) {
     const double wanted = batch.op_label[op * quantities + q];
     if (std::isnan(wanted)) continue;
-    const double weight = std::pow((wanted + floor) / sum, maximum ? options.peak_share_power
-                                                                    : options.node_share_power);
+    const double weight = std::pow((wanted + floor) / sum,
+                                   maximum ? options.peak_share_power : options.node_share_power);
     const double cost = maximum ? out.op_levels[op][q] : out.op_costs[op][q];
     weights += weight;
     loss += weight * huber(std::log((cost + floor) / (wanted + floor)), options.node_delta);

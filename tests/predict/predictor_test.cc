@@ -80,14 +80,16 @@ TEST(Predictor, CpuFallbacksHaveNoPriceAndAreSaid) {
   }
 }
 
-TEST(Predictor, AnotherHostIsAWarning) {
+TEST(Predictor, AnotherHostIsNamedAndFlagged) {
   PredictorData data = test::sample_predictor(1);
   data.host_fingerprint = "aaaa";
   data.host_description = "a computer of test";
   const Predictor predictor = *Predictor::from(data);
   const Graph graph = network("keyword-sound/1/2");
-  EXPECT_TRUE(mentions(predictor.predict(graph, "m", {.host_fingerprint = "bbbb"}).warnings,
-                       "learnt on another computer (a computer of test)"));
+  const Prediction elsewhere = predictor.predict(graph, "m", {.host_fingerprint = "bbbb"});
+  EXPECT_TRUE(mentions(elsewhere.warnings, "learnt on another computer (a computer of test)"));
+  EXPECT_TRUE(mentions(elsewhere.reasons, "not the computer of the training"));
+  EXPECT_FALSE(elsewhere.in_range);
   EXPECT_FALSE(mentions(predictor.predict(graph, "m", {.host_fingerprint = "aaaa"}).warnings,
                         "another computer"));
 }

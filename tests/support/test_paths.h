@@ -28,7 +28,7 @@ struct IndexedModel {
   std::string kind;            // "tflite", "onnx"
   int row = 0;                 // counting from 0; odd rows may be trained on
   int64_t subgraphs = 0, tensors = 0, operators = 0, distinct_operators = 0;
-  std::string opset;           // tflite: "code:count;..."
+  std::string opset;  // tflite: "code:count;..."
 };
 std::vector<IndexedModel> indexed_models(const std::filesystem::path& data_dir);
 
@@ -49,11 +49,11 @@ class TempDir {
 
 // Skips with a reason on a user's machine; fails where CI=true, so that nothing is skipped there
 // unseen.
-#define EDGESAGE_REQUIRE(condition, what)                                            \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
+#define EDGESAGE_REQUIRE(condition, what)                                                 \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
       if (const char* ci = std::getenv("CI"); ci != nullptr && std::string(ci) == "true") \
-        FAIL() << "needed under CI=true: " << (what);                                \
-      GTEST_SKIP() << (what);                                                        \
-    }                                                                                \
+        FAIL() << "needed under CI=true: " << (what);                                     \
+      GTEST_SKIP() << (what);                                                             \
+    }                                                                                     \
   } while (false)
