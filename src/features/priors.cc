@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace edgesage {
 namespace {
@@ -43,6 +44,17 @@ std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& fa
                     : facts.rows[i].live_bytes + facts.rows[i].cycles.weight_buffer_bytes;
   }
   return priors;
+}
+
+double prior_total(const GraphTensors& tensors, size_t column, Quantity quantity) {
+  const auto columns = static_cast<size_t>(tensors.quantities);
+  double sum = 0, largest = 0;
+  for (size_t i = 0; i < static_cast<size_t>(tensors.nodes); ++i) {
+    const double prior = std::exp(static_cast<double>(tensors.log_prior[i * columns + column]));
+    sum += prior;
+    largest = std::max(largest, prior);
+  }
+  return quantity == Quantity::kLatencyMs ? sum : largest;
 }
 
 }  // namespace edgesage

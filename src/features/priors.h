@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "edgesage/result.h"
+#include "src/features/graph_tensors.h"
 #include "src/features/row_facts.h"
 
 namespace edgesage {
@@ -24,5 +25,9 @@ enum class Quantity : uint8_t {
 // One a row, in the unit of the quantity.
 [[nodiscard]] std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& facts,
                                              Quantity quantity);
+
+// The closed form's answer for a whole network, before any learning: the sum of the rows' priors,
+// or their maximum for memory. `column` is the quantity's column of log_prior.
+[[nodiscard]] double prior_total(const GraphTensors& tensors, size_t column, Quantity quantity);
 
 }  // namespace edgesage

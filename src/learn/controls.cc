@@ -148,35 +148,23 @@ class BoostingControl final : public Control {
 class ClosedFormControl final : public Control {
  public:
   ClosedFormControl(std::span<const Example* const> examples, std::span<const double> labels,
-                    size_t quantity, bool is_sum)
-      : quantity_(quantity), is_sum_(is_sum) {
+                    size_t column, Quantity quantity)
+      : column_(column), quantity_(quantity) {
     std::vector<double> ratios;
     for (size_t i = 0; i < examples.size(); ++i) {
-      const double prior = total(*examples[i]);
+      const double prior = prior_total(examples[i]->tensors, column, quantity);
       if (prior > 0) ratios.push_back(labels[i] / prior);
     }
     std::sort(ratios.begin(), ratios.end());
     if (!ratios.empty()) speed_ = quantile(ratios, 0.5);
   }
   [[nodiscard]] double predict(const Example& example) const override {
-    return speed_ * total(example);
+    return speed_ * prior_total(example.tensors, column_, quantity_);
   }
 
  private:
-  [[nodiscard]] double total(const Example& example) const {
-    const auto quantities = static_cast<size_t>(example.tensors.quantities);
-    double sum = 0, largest = 0;
-    for (size_t i = 0; i < static_cast<size_t>(example.tensors.nodes); ++i) {
-      const double prior =
-          std::exp(static_cast<double>(example.tensors.log_prior[i * quantities + quantity_]));
-      sum += prior;
-      largest = std::max(largest, prior);
-    }
-    return is_sum_ ? sum : largest;
-  }
-
-  size_t quantity_;
-  bool is_sum_;
+  size_t column_;
+  Quantity quantity_;
   double speed_ = 1;
 };
 
@@ -202,7 +190,7 @@ std::unique_ptr<Control> fit_control(const std::string& name, const Dataset& dat
   if (name == kNames[2]) return std::make_unique<NnlsControl>(additive_columns, examples, labels);
   if (name == kNames[3]) return std::make_unique<BoostingControl>(examples, labels);
   return std::make_unique<ClosedFormControl>(examples, labels, quantity,
-                                             dataset.quantities[quantity] == Quantity::kLatencyMs);
+                                             dataset.quantities[quantity]);
 }
 
 }  // namespace edgesage

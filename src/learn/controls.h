@@ -24,7 +24,7 @@ class Control {
 [[nodiscard]] std::span<const std::string> control_names();
 
 // Fits the control on the examples that have a label for the quantity (an index of
-// dataset.quantities). Deterministic.
+// dataset.quantities), of which there must be one at least. Deterministic.
 [[nodiscard]] std::unique_ptr<Control> fit_control(const std::string& name, const Dataset& dataset,
                                                    std::span<const size_t> train, size_t quantity);
 

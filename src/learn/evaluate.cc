@@ -145,7 +145,11 @@ Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset
   for (size_t q = 0; q < dataset.quantities.size(); ++q) {
     const std::string name(quantity_name(dataset.quantities[q]));
     std::vector<std::pair<std::string, std::unique_ptr<Control>>> controls;
-    for (const std::string& control : control_names())
+    // Without networks to fit on (labels of test networks alone) the predictor stands by itself.
+    const bool can_fit = std::any_of(seen.begin(), seen.end(), [&](size_t index) {
+      return !std::isnan(dataset.examples[index].labels[q]);
+    });
+    for (const std::string& control : can_fit ? control_names() : std::span<const std::string>())
       controls.emplace_back(control, fit_control(control, dataset, seen, q));
     for (const std::string& space : spaces) {
       std::vector<const Tested*> members;

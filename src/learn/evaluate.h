@@ -50,7 +50,7 @@ struct Evaluation {
 };
 
 // On the test part of the split; controls are fitted on training and calibration parts together,
-// as many labels as the predictor has seen.
+// as many labels as the predictor has seen; where these parts are empty there are no controls.
 [[nodiscard]] Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
                                             const SplitOptions& split, int threads);
 

@@ -24,19 +24,6 @@ nn::ReadOut read_out_of(Quantity quantity) {
   return quantity == Quantity::kLatencyMs ? nn::ReadOut::kSum : nn::ReadOut::kMax;
 }
 
-// log(label / prior): how the device compares with the closed form.
-double log_ratio(const Example& example, size_t quantity, bool is_sum) {
-  const auto quantities = static_cast<size_t>(example.tensors.quantities);
-  double sum = 0, largest = 0;
-  for (size_t i = 0; i < static_cast<size_t>(example.tensors.nodes); ++i) {
-    const double prior =
-        std::exp(static_cast<double>(example.tensors.log_prior[i * quantities + quantity]));
-    sum += prior;
-    largest = std::max(largest, prior);
-  }
-  return std::log(example.labels[quantity] / (is_sum ? sum : largest));
-}
-
 PredictedQuantity quantity_data(const Dataset& dataset, std::span<const size_t> train,
                                 size_t quantity) {
   PredictedQuantity data;
@@ -50,7 +37,9 @@ PredictedQuantity quantity_data(const Dataset& dataset, std::span<const size_t> 
     if (std::isnan(example.labels[quantity])) continue;
     labels.push_back(example.labels[quantity]);
     with_operators += example.operator_labels[quantity].empty() ? 0 : 1;
-    const double ratio = log_ratio(example, quantity, kind == Quantity::kLatencyMs);
+    // How the device compares with the closed form.
+    const double ratio =
+        std::log(example.labels[quantity] / prior_total(example.tensors, quantity, kind));
     if (std::isfinite(ratio)) ratios.push_back(ratio);
   }
   std::sort(ratios.begin(), ratios.end());
