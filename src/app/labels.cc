@@ -69,6 +69,12 @@ Result<std::vector<Quantity>> wanted_quantities(const LabelRequest& request,
 
 }  // namespace
 
+Result<std::string> device_of_labels(const LabelRequest& request) {
+  if (!request.device.empty()) return request.device;
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(request));
+  return rows.front().device;
+}
+
 Result<LabelledNetworks> load_labels(const Context& context, const LabelRequest& request) {
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(request));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Quantity> quantities,

@@ -26,6 +26,9 @@ struct LabelledNetworks {
   LabelSource source;
 };
 
+// The device that the labels are of, without building a network.
+[[nodiscard]] Result<std::string> device_of_labels(const LabelRequest& request);
+
 // kInvalidArgument for a request that names no labels, or labels of several hosts; kBadStore for
 // labels that cannot be read.
 [[nodiscard]] Result<LabelledNetworks> load_labels(const Context& context,

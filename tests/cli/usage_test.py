@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from support import TOOL, ToolTest, require, run, runtimes
+from support import SOURCE, TOOL, ToolTest, require, run, runtimes
 
 
 def commands():
@@ -77,6 +77,11 @@ class Usage(ToolTest):
         self.check(run("inspect", "-", stdin=b""), 3)
         self.check(run("store", "info", self.dir / "bad"), 6)
         self.check(run("store", "info", self.dir / "absent"), 6)
+
+    def test_evaluating_on_another_split_than_that_of_the_training_is_refused(self):
+        labels = SOURCE / "labels" / "ethos-u55-256.csv.zst"
+        answer = self.check(run("evaluate", "--labels", labels, "--split-seed", 7), 2)
+        self.assertIn("--split-seed 1 --test-share 0.2", answer.err)
 
     def test_output_files_hold_what_stdout_would(self):
         path = self.network()
