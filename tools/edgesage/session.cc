@@ -145,13 +145,18 @@ void Session::show_progress(int64_t done, int64_t total, std::string_view what) 
   const auto now = std::chrono::steady_clock::now();
   const auto interval =
       terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
+  // Work comes in phases (networks, then epochs), and may go on where an earlier run stopped: the
+  // time left follows from what this phase did in this run.
+  if (total != phase_.total || done < phase_.done) phase_ = {now, done, done, total};
+  phase_.done = done;
   if (now - shown_ < interval) return;
   shown_ = now;
   const double seconds = std::chrono::duration<double>(now - started_).count();
+  const double phase_seconds = std::chrono::duration<double>(now - phase_.started).count();
   std::string left;
-  if (done > 0 && total > done)
-    left = fmt::format(", {:.0f} s left",
-                       seconds / static_cast<double>(done) * static_cast<double>(total - done));
+  if (done > phase_.first && total > done)
+    left = fmt::format(", {:.0f} s left", phase_seconds / static_cast<double>(done - phase_.first) *
+                                              static_cast<double>(total - done));
   if (!terminal_) {
     fmt::print(stderr, "edgesage: {} of {} after {:.0f} s{} {}\n", done, total, seconds, left,
                what);

@@ -51,6 +51,11 @@ class Session {
   bool terminal_ = false;
   bool line_open_ = false;  // a progress bar stands on the terminal's last line
   std::chrono::steady_clock::time_point started_, shown_;
+  struct Phase {
+    std::chrono::steady_clock::time_point started;
+    int64_t first = 0, done = 0, total = -1;
+  };
+  Phase phase_;
 };
 
 // True once the user has asked to stop (Ctrl-C); a second time ends the program at once.
