@@ -2,25 +2,12 @@
 
 #include "src/graph/builder.h"
 #include "src/lower/rows.h"
+#include "tests/lower/built_graph.h"
 
 namespace edgesage {
 namespace {
 
 const Target kLitert = *target_from_name("litert-xnnpack");
-
-GraphBuilder::Options net_of(DataType type) {
-  GraphBuilder::Options options;
-  options.type = type;
-  return options;
-}
-GraphBuilder::Options int8_net() { return net_of(DataType::kInt8); }
-GraphBuilder::Options float_net() { return net_of(DataType::kFloat32); }
-
-Graph finish(GraphBuilder& net, const std::vector<GraphBuilder::Id>& outputs) {
-  Result<Graph> graph = net.finish(outputs);
-  EXPECT_TRUE(graph) << graph.error().to_string();
-  return graph ? std::move(*graph) : Graph();
-}
 
 TEST(XnnpackRows, AnInt8HardSwishSplitsTheDelegate) {
   for (const DataType type : {DataType::kInt8, DataType::kFloat32}) {
