@@ -50,7 +50,6 @@ std::vector<char> bricked(const Subgraph& subgraph) {
 void add_live_bytes(const Graph& graph, const Lowering& lowering, const std::vector<double>& stored,
                     LoweringFacts& facts) {
   const Liveness live = liveness(graph, lowering);
-  facts.peak_activation_bytes = live.peak_bytes;
   for (const LiveRange& range : live.ranges) {
     const double bytes = stored[static_cast<size_t>(range.tensor)];
     const int32_t last = std::min(range.last, static_cast<int32_t>(facts.rows.size()) - 1);

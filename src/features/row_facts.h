@@ -32,7 +32,6 @@ struct RowFacts {
 struct LoweringFacts {
   std::vector<RowFacts> rows;
   double peak_live_bytes = 0;
-  int64_t peak_activation_bytes = 0;  // by plain tensor sizes
 };
 
 // Cost: linear in rows and tensors, plus a bounded sample of each weight tensor.

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "src/base/json.h"
 #include "src/devices/statistics.h"
