@@ -35,6 +35,9 @@ class Model {
   // use; nothing is allocated once the workspace has grown. One workspace a thread.
   const Outputs& predict(const Batch& batch, Workspace& workspace) const;
 
+  // For passes over parts of a graph (incremental.h); refers to this model.
+  [[nodiscard]] Network network() const { return {config_, layout_, parameters_.data(), packed_}; }
+
  private:
   explicit Model(ModelConfig config);
 

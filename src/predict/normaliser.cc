@@ -29,9 +29,10 @@ Normaliser Normaliser::fit(std::span<const float> values, size_t columns) {
 
 void Normaliser::apply(std::span<const float> values, std::span<float> out) const {
   const size_t columns = mean.size();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const size_t c = i % columns;
-    out[i] = std::clamp((values[i] - mean[c]) * scale[c], -kLimit, kLimit);
+  for (size_t first = 0; columns > 0 && first < values.size(); first += columns) {
+    const size_t width = std::min(columns, values.size() - first);
+    for (size_t c = 0; c < width; ++c)
+      out[first + c] = std::clamp((values[first + c] - mean[c]) * scale[c], -kLimit, kLimit);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
+#include "src/base/parallel.h"
 #include "src/features/extract.h"
 #include "src/graph/op_registry.h"
 #include "src/predict/tensors_to_batch.h"
@@ -50,7 +51,7 @@ std::string operator_label(const Subgraph& subgraph, const Operator& op) {
   return {};
 }
 
-bool is_npu(const Target& target) { return target.kind != TargetKind::kLitertXnnpack; }
+bool is_npu(const Target& target) { return target.is_ethos(); }
 
 // What the compiler leaves to the CPU is in none of its figures, so it is in none of ours.
 void add_fallbacks(const Lowering& lowering, Prediction& out) {
@@ -68,6 +69,23 @@ void add_fallbacks(const Lowering& lowering, Prediction& out) {
   out.warnings.push_back(text);
   out.in_range = false;
   out.reasons.push_back(text);
+}
+
+// First graph of each group, and the number of graphs. Groups are of about as many nodes as keep
+// the products busy and the activations in the cache.
+std::vector<size_t> group_graphs(std::span<const GraphTensors> graphs) {
+  constexpr int64_t kNodes = 512;
+  std::vector<size_t> begins{0};
+  int64_t nodes = 0;
+  for (size_t g = 0; g < graphs.size(); ++g) {
+    if (nodes > 0 && nodes + graphs[g].nodes > kNodes) {
+      begins.push_back(g);
+      nodes = 0;
+    }
+    nodes += graphs[g].nodes;
+  }
+  if (!graphs.empty()) begins.push_back(graphs.size());
+  return begins;
 }
 
 Interval interval_of(double value, double half_width_log, double level) {
@@ -123,41 +141,65 @@ Result<Predictor> Predictor::load(const std::filesystem::path& path) {
   return predictor;
 }
 
-Estimate Predictor::estimate(const GraphTensors& tensors) const {
-  nn::Batch batch;
-  append_tensors(tensors, data_, batch);
-  const size_t quantities = quantities_.size();
-  const auto operators = static_cast<size_t>(tensors.operators);
-  const auto members = static_cast<double>(members_.size());
-  Estimate out;
-  out.value.assign(quantities, 0.0);
-  out.spread.assign(quantities, 0.0F);
-  out.overhead.assign(quantities, 0.0);
-  out.operators.assign(quantities, std::vector<double>(operators, 0.0));
-  std::vector<double> squares(quantities, 0.0);
-  nn::Workspace workspace;
+const Estimate& Predictor::estimate(const GraphTensors& tensors,
+                                    PredictWorkspace& workspace) const {
+  workspace.batch.clear();
+  append_tensors(tensors, data_, workspace.batch);
+  EnsembleMean mean(members_.size(), quantities_.size(), static_cast<size_t>(tensors.operators),
+                    workspace.estimate, workspace.squares);
   for (const nn::Model& model : members_) {
-    const nn::Outputs& answer = model.predict(batch, workspace);
-    for (size_t q = 0; q < quantities; ++q) {
-      const double total = answer.totals[q];
-      const double log_total = std::log(std::max(total, 1e-30));
-      out.value[q] += log_total / members;
-      squares[q] += log_total * log_total / members;
-      if (total <= 0) continue;
-      // Shares are averaged, not costs, so that they sum to the geometric mean.
-      out.overhead[q] += answer.overhead[q] / total / members;
-      for (size_t i = 0; i < operators; ++i)
-        out.operators[q][i] += answer.op_costs[i * quantities + q] / total / members;
+    const nn::Outputs& answer = model.predict(workspace.batch, workspace.network);
+    mean.add(answer.totals.data(), answer.overhead.data(), answer.op_costs.data());
+  }
+  mean.finish();
+  return workspace.estimate;
+}
+
+Estimate Predictor::estimate(const GraphTensors& tensors) const {
+  PredictWorkspace workspace;
+  estimate(tensors, workspace);
+  return std::move(workspace.estimate);
+}
+
+std::vector<Estimate> Predictor::estimate_batch(std::span<const GraphTensors> graphs,
+                                                int threads) const {
+  const std::vector<size_t> begins = group_graphs(graphs);
+  const auto groups = static_cast<int64_t>(begins.size()) - 1;
+  if (threads <= 0) threads = hardware_threads();
+  threads = static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(groups, 1)));
+  std::vector<Estimate> answers(graphs.size());
+  parallel_for(threads, threads, [&](int64_t thread) {
+    PredictWorkspace workspace;
+    for (int64_t group = thread; group < groups; group += threads) {
+      const size_t begin = begins[static_cast<size_t>(group)];
+      const size_t count = begins[static_cast<size_t>(group) + 1] - begin;
+      estimate_group(graphs.subspan(begin, count), workspace,
+                     std::span(answers).subspan(begin, count));
     }
+  });
+  return answers;
+}
+
+void Predictor::estimate_group(std::span<const GraphTensors> graphs, PredictWorkspace& workspace,
+                               std::span<Estimate> answers) const {
+  const size_t quantities = quantities_.size();
+  nn::Batch& batch = workspace.batch;
+  batch.clear();
+  for (const GraphTensors& tensors : graphs) append_tensors(tensors, data_, batch);
+  std::vector<std::vector<double>> squares(graphs.size());
+  std::vector<EnsembleMean> means;
+  means.reserve(graphs.size());
+  for (size_t g = 0; g < graphs.size(); ++g)
+    means.emplace_back(members_.size(), quantities, static_cast<size_t>(graphs[g].operators),
+                       answers[g], squares[g]);
+  for (const nn::Model& model : members_) {
+    const nn::Outputs& answer = model.predict(batch, workspace.network);
+    for (size_t g = 0; g < graphs.size(); ++g)
+      means[g].add(
+          answer.totals.data() + g * quantities, answer.overhead.data() + g * quantities,
+          answer.op_costs.data() + static_cast<size_t>(batch.op_graph_offset[g]) * quantities);
   }
-  for (size_t q = 0; q < quantities; ++q) {
-    const double variance = std::max(0.0, squares[q] - out.value[q] * out.value[q]);
-    out.spread[q] = static_cast<float>(std::sqrt(variance));
-    out.value[q] = std::exp(out.value[q]);
-    out.overhead[q] *= out.value[q];
-    for (double& cost : out.operators[q]) cost *= out.value[q];
-  }
-  return out;
+  for (EnsembleMean& mean : means) mean.finish();
 }
 
 double Predictor::half_width(size_t quantity, double level, float spread, bool in_range) const {
@@ -175,6 +217,12 @@ double Predictor::half_width(size_t quantity, double level, float spread, bool i
 
 Prediction Predictor::predict(const Graph& graph, const std::string& model,
                               const PredictOptions& options) const {
+  PredictWorkspace workspace;
+  return predict(graph, model, options, workspace);
+}
+
+Prediction Predictor::predict(const Graph& graph, const std::string& model,
+                              const PredictOptions& options, PredictWorkspace& workspace) const {
   Prediction out;
   out.model = model;
   out.device = data_.device;
@@ -210,7 +258,7 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   out.activations_bytes = liveness(graph, lowering).peak_bytes;
   out.warnings.insert(out.warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
 
-  const Estimate answer = estimate(tensors);
+  const Estimate& answer = estimate(tensors, workspace);
   const RangeVerdict verdict =
       judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
   out.in_range = verdict.in_range && !other_host;

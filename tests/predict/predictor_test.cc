@@ -8,6 +8,7 @@
 #include "src/base/parallel.h"
 #include "src/features/extract.h"
 #include "src/spaces/space.h"
+#include "tests/predict/random_tensors.h"
 #include "tests/predict/sample_predictor.h"
 
 namespace edgesage {
@@ -117,6 +118,40 @@ TEST(Predictor, SharedBetweenThreadsAnswersTheSame) {
     answers[static_cast<size_t>(i)] = predictor.predict(graph, "m", {}).latency_ms->value;
   });
   for (const double answer : answers) EXPECT_EQ(answer, expected);
+}
+
+void expect_same(const Estimate& a, const Estimate& b) {
+  EXPECT_EQ(a.value, b.value);
+  EXPECT_EQ(a.spread, b.spread);
+  EXPECT_EQ(a.overhead, b.overhead);
+  EXPECT_EQ(a.operators, b.operators);
+}
+
+TEST(Predictor, AnswersOfABatchHaveTheBitsOfSingleCalls) {
+  const Predictor predictor = *Predictor::from(test::lively_predictor(3));
+  Rng rng(7);
+  std::vector<GraphTensors> graphs;
+  for (const int32_t nodes : {30, 1, 700, 30, 2, 64, 511, 5, 33, 200, 30})
+    graphs.push_back(test::random_tensors(nodes, rng));
+  for (const int threads : {1, 2, 4, 0}) {
+    const std::vector<Estimate> answers = predictor.estimate_batch(graphs, threads);
+    ASSERT_EQ(answers.size(), graphs.size());
+    for (size_t i = 0; i < graphs.size(); ++i)
+      expect_same(answers[i], predictor.estimate(graphs[i]));
+  }
+  EXPECT_TRUE(predictor.estimate_batch({}, 2).empty());
+}
+
+TEST(Predictor, AnswersDoNotDependOnWhatTheWorkspaceSawBefore) {
+  const Predictor predictor = *Predictor::from(test::lively_predictor(2));
+  const Predictor other = *Predictor::from(test::lively_predictor(4, 32, 3));
+  Rng rng(8);
+  PredictWorkspace workspace;
+  for (const int32_t nodes : {50, 3, 120, 1, 50}) {
+    const GraphTensors tensors = test::random_tensors(nodes, rng);
+    expect_same(predictor.estimate(tensors, workspace), predictor.estimate(tensors));
+    expect_same(other.estimate(tensors, workspace), other.estimate(tensors));
+  }
 }
 
 TEST(Predictor, ParametersOfAnotherNetworkAreRefused) {

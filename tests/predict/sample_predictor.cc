@@ -1,5 +1,6 @@
 #include "tests/predict/sample_predictor.h"
 
+#include "src/base/rng.h"
 #include "src/features/feature_table.h"
 #include "src/nn/model.h"
 #include "src/predict/tensors_to_batch.h"
@@ -47,6 +48,22 @@ PredictorData sample_predictor(int members) {
     config.seed = static_cast<uint64_t>(m) + 1;
     const nn::Model model = *nn::Model::create(config);
     data.members.emplace_back(model.parameters().begin(), model.parameters().end());
+  }
+  return data;
+}
+
+PredictorData lively_predictor(int members, int hidden, int layers) {
+  PredictorData data = sample_predictor(0);
+  data.hidden = hidden;
+  data.layers = layers;
+  Rng rng(static_cast<uint64_t>(members));
+  for (int m = 0; m < members; ++m) {
+    nn::ModelConfig config = model_config(data);
+    config.seed = static_cast<uint64_t>(m) + 1;
+    const nn::Model model = *nn::Model::create(config);
+    std::vector<float>& parameters =
+        data.members.emplace_back(model.parameters().begin(), model.parameters().end());
+    for (float& parameter : parameters) parameter += 0.05F * static_cast<float>(rng.normal());
   }
   return data;
 }

@@ -7,4 +7,8 @@ namespace edgesage::test {
 
 [[nodiscard]] PredictorData sample_predictor(int members);
 
+// The same with weights of about the size that training leaves, so that answers depend on features
+// and neighbours.
+[[nodiscard]] PredictorData lively_predictor(int members, int hidden = 16, int layers = 2);
+
 }  // namespace edgesage::test

@@ -1,0 +1,172 @@
+// From a file to the answer, stage by stage, and what a prediction costs in the other ways to ask.
+//
+//   predict_bench --benchmark_filter=File         each stage over real files and a generated one
+//   predict_bench --benchmark_filter=Graph        one call, a batch, a local change
+//   predict_bench --benchmark_filter=Operators    graphs of 10,000 and 100,000 operators
+//
+// EDGESAGE_DATA_DIR names the folder with models/; files that are not there are left out. The
+// predictor is the shipped one of ethos-u55-256, all members; the argument --predictor=FILE names
+// another.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/analysis/liveness.h"
+#include "src/analysis/row_costs.h"
+#include "src/analysis/weight_stats.h"
+#include "src/base/file.h"
+#include "src/features/extract.h"
+#include "src/io/tflite_reader.h"
+#include "src/io/tflite_writer.h"
+#include "src/predict/predictor.h"
+#include "src/predict/range.h"
+#include "src/spaces/space.h"
+
+namespace edgesage {
+namespace {
+
+constexpr const char* kFiles[] = {
+    "tiny/618aeb15_kws_ref_model.tflite",
+    "tiny/9643512e_str_ww_ref_model.tflite",
+    "tiny/2d6dd487_pretrainedResnet_quant.tflite",
+    "tiny/361fa1b1_model_ToyCar_quant_fullint_micro_intio.tflite",
+    "tiny/f0b01141_vww_96_int8.tflite",
+    "tflite-micro/212acb58_keyword_scrambled.tflite",
+    "tflite-micro/1eb5f968_conv13.tflite",
+    "LiteRT/63ad3e24_static_w8_a16_quantized_attn_vec_einsum.tflite",
+};
+
+struct Case {
+  std::string name;
+  std::filesystem::path path;
+};
+
+std::shared_ptr<const MappedFile> map(const std::filesystem::path& path) {
+  return *MappedFile::open(path, ErrorCode::kBadModel);
+}
+
+void set_label(benchmark::State& state, const Graph& graph, const std::filesystem::path& path) {
+  state.SetLabel(std::to_string(std::filesystem::file_size(path)) + " bytes, " +
+                 std::to_string(graph.main().operators.size()) + " operators");
+}
+
+void add_stage(const std::string& stage, const Case& file,
+               const std::function<void(const Graph&, const std::function<bool()>&)>& run) {
+  benchmark::RegisterBenchmark(("File/" + file.name + "/" + stage).c_str(),
+                               [file, run](benchmark::State& state) {
+                                 const Graph graph = *read_tflite(map(file.path), file.name);
+                                 set_label(state, graph, file.path);
+                                 run(graph, [&] { return state.KeepRunning(); });
+                               })
+      ->Unit(benchmark::kMicrosecond);
+}
+
+using Going = const std::function<bool()>&;
+
+void add_file(const Predictor& predictor, const Case& file) {
+  benchmark::RegisterBenchmark(("File/" + file.name + "/read").c_str(),
+                               [file](benchmark::State& state) {
+                                 for (auto _ : state) {
+                                   const auto graph = read_tflite(map(file.path), file.name);
+                                   benchmark::DoNotOptimize(graph.has_value());
+                                 }
+                               })
+      ->Unit(benchmark::kMicrosecond);
+  add_stage("lower", file, [&predictor](const Graph& graph, Going going) {
+    while (going()) benchmark::DoNotOptimize(lower(graph, predictor.target()));
+  });
+  add_stage("costs_and_liveness", file, [&predictor](const Graph& graph, Going going) {
+    const Lowering lowering = lower(graph, predictor.target());
+    while (going()) {
+      benchmark::DoNotOptimize(row_costs(graph, lowering));
+      benchmark::DoNotOptimize(liveness(graph, lowering));
+    }
+  });
+  add_stage("weight_statistics", file, [](const Graph& graph, Going going) {
+    while (going())
+      for (const Tensor& tensor : graph.main().tensors)
+        if (tensor.is_constant()) benchmark::DoNotOptimize(weight_stats(graph, tensor));
+  });
+  add_stage("features", file, [&predictor](const Graph& graph, Going going) {
+    const Lowering lowering = lower(graph, predictor.target());
+    while (going())
+      benchmark::DoNotOptimize(extract_features(graph, lowering, predictor.quantities()));
+  });
+  add_stage("range", file, [&predictor](const Graph& graph, Going going) {
+    const Lowering lowering = lower(graph, predictor.target());
+    const GraphTensors tensors = extract_features(graph, lowering, predictor.quantities());
+    while (going())
+      benchmark::DoNotOptimize(
+          judge_range(predictor.data().range, operator_signatures(graph), tensors, {}));
+  });
+  add_stage("forward", file, [&predictor](const Graph& graph, Going going) {
+    const Lowering lowering = lower(graph, predictor.target());
+    const GraphTensors tensors = extract_features(graph, lowering, predictor.quantities());
+    PredictWorkspace workspace;
+    while (going()) benchmark::DoNotOptimize(&predictor.estimate(tensors, workspace));
+  });
+  add_stage("answer", file, [&predictor, file](const Graph&, Going going) {
+    PredictWorkspace workspace;
+    while (going()) {
+      const Graph graph = *read_tflite(map(file.path), file.name);
+      benchmark::DoNotOptimize(predictor.predict(graph, file.name, {}, workspace));
+    }
+  });
+}
+
+std::string stem(const std::string& file) {
+  const size_t from = file.find('_') + 1;
+  return file.substr(from, file.rfind('.') - from);
+}
+
+// The first sampled network of about a megabyte, written beside the other temporary files.
+Case megabyte_network() {
+  for (int seed = 1;; ++seed) {
+    const std::string name = "mobile-classifier/1/" + std::to_string(seed);
+    const Graph graph = *build_network(*NetworkName::parse(name));
+    const std::vector<std::byte> bytes = *write_tflite(graph);
+    if (bytes.size() < 950'000 || bytes.size() > 1'100'000) continue;
+    const auto path = std::filesystem::temp_directory_path() / "edgesage_bench_1mb.tflite";
+    if (!write_file(path, bytes)) continue;
+    return {"generated_1mb", path};
+  }
+}
+
+std::vector<Case> find_files() {
+  std::vector<Case> files;
+  const char* data = std::getenv("EDGESAGE_DATA_DIR");
+  for (const char* file : kFiles) {
+    if (data == nullptr) break;
+    const auto path = std::filesystem::path(data) / "models" / "tflite" / file;
+    if (std::filesystem::exists(path)) files.push_back({stem(file), path});
+  }
+  files.push_back(megabyte_network());
+  return files;
+}
+
+int run(int argc, char** argv) {
+  std::filesystem::path file = EDGESAGE_PREDICTOR;
+  for (int i = 1; i < argc; ++i)
+    if (std::strncmp(argv[i], "--predictor=", 12) == 0) file = argv[i] + 12;
+  const Result<Predictor> predictor = Predictor::load(file);
+  if (!predictor) {
+    std::cerr << predictor.error().to_string() << '\n';
+    return static_cast<int>(predictor.error().code);
+  }
+  for (const Case& one : find_files()) add_file(*predictor, one);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace edgesage
+
+int main(int argc, char** argv) { return edgesage::run(argc, argv); }

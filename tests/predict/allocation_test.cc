@@ -1,0 +1,56 @@
+// Counts allocations, so it is a program of its own.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "src/predict/predictor.h"
+#include "tests/predict/random_tensors.h"
+#include "tests/predict/sample_predictor.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size) != 0) throw std::bad_alloc();
+  return memory;
+}
+
+// Out of line, or the compiler takes the pair of new and free for a mistake.
+[[gnu::noinline]] void release(void* memory) { std::free(memory); }
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+
+namespace edgesage {
+namespace {
+
+TEST(PredictAllocation, PredictionAllocatesNothingOnceTheWorkspaceHasGrown) {
+  const Predictor predictor = *Predictor::from(test::lively_predictor(3));
+  Rng rng(1);
+  std::vector<GraphTensors> graphs;
+  for (int i = 0; i < 40; ++i)
+    graphs.push_back(test::random_tensors(static_cast<int32_t>(rng.integer(1, 120)), rng));
+  graphs.push_back(test::random_tensors(130, rng));
+  PredictWorkspace workspace;
+  for (const GraphTensors& tensors : graphs) predictor.estimate(tensors, workspace);
+  double sum = 0;
+  const int64_t before = allocations;
+  for (const GraphTensors& tensors : graphs)
+    sum += predictor.estimate(tensors, workspace).value.front();
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(sum, 0.0);
+}
+
+}  // namespace
+}  // namespace edgesage
