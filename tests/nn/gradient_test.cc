@@ -98,6 +98,73 @@ TEST(Gradient, AllQuantitiesAndLossesTogether) {
   for (uint64_t seed = 1; seed <= 2; ++seed) check(small_config(), {}, seed);
 }
 
+// Each read-out with each loss that it can have, in the linear and in the quadratic part.
+TEST(Gradient, EveryReadOutWithEveryLoss) {
+  struct Kind {
+    ReadOut read_out;
+    bool node_labels;
+  };
+  for (const Kind& kind :
+       {Kind{ReadOut::kSum, true}, Kind{ReadOut::kMax, true}, Kind{ReadOut::kMaxPlusSum, false}})
+    for (const double total_weight : {0.0, 0.7})
+      for (const double node_weight : {0.0, 1.3})
+        for (const double delta : {0.02, 50.0}) {
+          SCOPED_TRACE("read-out " + std::to_string(static_cast<int>(kind.read_out)) + ", total " +
+                       std::to_string(total_weight) + ", nodes " + std::to_string(node_weight) +
+                       ", delta " + std::to_string(delta));
+          check(with_quantities({{"q", kind.read_out, kind.node_labels, 0.5}}),
+                {.delta = delta,
+                 .node_delta = 2 * delta,
+                 .total_weight = {total_weight},
+                 .node_weight = {node_weight}},
+                11);
+        }
+}
+
+TEST(Gradient, WeightsFloorsAndPowersOfTheLoss) {
+  ModelConfig config = with_quantities(
+      {{"latency_ms", ReadOut::kSum, true, 0.5}, {"sram_bytes", ReadOut::kMax, true, 0.0}});
+  config.max_power = 5;
+  check(config,
+        {.total_weight = {0.3, 2},
+         .node_weight = {1.5, 0.2},
+         .node_floor = 0.1,
+         .node_share_power = 1,
+         .peak_share_power = 0},
+        12);
+}
+
+TEST(Gradient, AnyNumberOfLayers) {
+  for (const int32_t layers : {1, 5}) {
+    ModelConfig config = small_config();
+    config.layers = layers;
+    check(config, {}, 13);
+  }
+}
+
+TEST(Gradient, GraphsWithoutWeightsCountAlike) {
+  const ModelConfig config = small_config();
+  Rng rng(14);
+  const Model model = random_model(config, rng);
+  Batch batch = random_batch(config, {}, rng);
+  batch.weight.clear();
+  expect_gradient(model, batch, {});
+}
+
+// A path that carries nothing would agree with differences of nothing.
+TEST(Gradient, ReachesEverySlice) {
+  const ModelConfig config = small_config();
+  Rng rng(15);
+  const Model model = random_model(config, rng);
+  std::vector<float> gradient(model.parameters().size());
+  loss_and_gradient(model, random_batch(config, {.graphs = 8}, rng), {}, gradient);
+  for (const ParameterSlice& slice : model.parameter_table()) {
+    const auto first = gradient.begin() + slice.offset;
+    EXPECT_TRUE(std::any_of(first, first + slice.size(), [](float value) { return value != 0; }))
+        << slice.name;
+  }
+}
+
 TEST(Gradient, GraphsWithoutNodesOrWithFreeNodesOnly) {
   const ModelConfig config = small_config();
   Rng rng(7);
