@@ -110,7 +110,7 @@ double row_ns(const Row& row, const RowCost& cost) {
 
 std::vector<double> cpu_row_ns(const Graph& graph, const Lowering& lowering) {
   std::vector<double> nanoseconds(lowering.rows.size(), 0.0);
-  if (lowering.target.is_ethos()) return nanoseconds;
+  if (lowering.target.kind != TargetKind::kLitertXnnpack) return nanoseconds;
   const std::vector<RowCost> costs = row_costs(graph, lowering);
   int32_t partition = -1;
   for (size_t i = 0; i < nanoseconds.size(); ++i) {

@@ -9,7 +9,7 @@
 namespace edgesage {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNames{"latency_ms", "sram_bytes"};
+constexpr std::array<std::string_view, 3> kNames{"latency_ms", "sram_bytes", "energy_mj"};
 
 // The default system configurations of Vela 5.2: U55 High_End_Embedded, U65 Client_Server,
 // U85 SYS_DRAM_Mid.
@@ -17,11 +17,23 @@ double clock_hz(TargetKind kind) { return kind == TargetKind::kEthosU55 ? 500e6 
 
 double latency_ms(const Row& row, const RowFacts& facts, const Target& target) {
   if (row.placement == Placement::kFolded) return 0;
-  if (target.kind == TargetKind::kLitertXnnpack) return facts.cpu_ns * 1e-6;
+  if (!target.is_ethos()) return facts.cpu_ns * 1e-6;
   // The compiler does not price what falls back to the CPU.
   if (row.placement != Placement::kNpu) return 0;
   const RowCycles& c = facts.cycles;
   return std::max({c.npu, c.sram, c.dram, c.flash}) / clock_hz(target.kind) * 1e3;
+}
+
+// Horowitz, "Computing's energy problem", ISSCC 2014: a multiplication and addition of bytes, and a
+// byte from a small memory. Only their ratio matters: a device's level is learnt.
+constexpr double kMacPicojoules = 0.23, kBytePicojoules = 1.25;
+
+double energy_mj(const Row& row, const RowFacts& facts) {
+  if (row.placement == Placement::kFolded) return 0;
+  const auto bytes = static_cast<double>(facts.cost.ifm_bytes) +
+                     static_cast<double>(facts.cost.ofm_bytes) +
+                     static_cast<double>(facts.cost.weights_bytes);
+  return (static_cast<double>(facts.cost.macs) * kMacPicojoules + bytes * kBytePicojoules) * 1e-9;
 }
 
 }  // namespace
@@ -39,9 +51,19 @@ std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& fa
                                Quantity quantity) {
   std::vector<double> priors(lowering.rows.size());
   for (size_t i = 0; i < priors.size(); ++i) {
-    priors[i] = quantity == Quantity::kLatencyMs
-                    ? latency_ms(lowering.rows[i], facts.rows[i], lowering.target)
-                    : facts.rows[i].live_bytes + facts.rows[i].cycles.weight_buffer_bytes;
+    const Row& row = lowering.rows[i];
+    const RowFacts& row_facts = facts.rows[i];
+    switch (quantity) {
+      case Quantity::kLatencyMs:
+        priors[i] = latency_ms(row, row_facts, lowering.target);
+        break;
+      case Quantity::kSramBytes:
+        priors[i] = row_facts.live_bytes + row_facts.cycles.weight_buffer_bytes;
+        break;
+      case Quantity::kEnergyMj:
+        priors[i] = energy_mj(row, row_facts);
+        break;
+    }
   }
   return priors;
 }
@@ -54,7 +76,7 @@ double prior_total(const GraphTensors& tensors, size_t column, Quantity quantity
     sum += prior;
     largest = std::max(largest, prior);
   }
-  return quantity == Quantity::kLatencyMs ? sum : largest;
+  return is_maximum(quantity) ? largest : sum;
 }
 
 }  // namespace edgesage

@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "src/analysis/cpu_nanoseconds.h"
+#include "src/analysis/generic_units.h"
 #include "src/analysis/liveness.h"
 
 namespace edgesage {
 namespace {
 
 constexpr int64_t kBrickChannels = 16;  // NHCWB16, the feature-map layout between Ethos-U operators
-
-bool is_npu(const Target& target) { return target.kind != TargetKind::kLitertXnnpack; }
 
 double sum_of(const std::vector<double>& bytes, const std::vector<int32_t>& tensors) {
   double sum = 0;
@@ -65,7 +64,7 @@ void add_live_bytes(const Graph& graph, const Lowering& lowering, const std::vec
 std::vector<double> stored_bytes(const Graph& graph, const Target& target) {
   const Subgraph& subgraph = graph.main();
   const std::vector<char> bricks =
-      is_npu(target) ? bricked(subgraph) : std::vector<char>(subgraph.tensors.size(), 0);
+      target.is_ethos() ? bricked(subgraph) : std::vector<char>(subgraph.tensors.size(), 0);
   std::vector<double> stored;
   for (size_t i = 0; i < subgraph.tensors.size(); ++i) {
     const Tensor& tensor = subgraph.tensors[i];
@@ -89,8 +88,10 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
   const std::vector<RowCost> costs = row_costs(graph, lowering);
   std::vector<RowCycles> cycles;
   std::vector<double> nanoseconds;
-  if (is_npu(lowering.target)) {
+  if (lowering.target.is_ethos()) {
     cycles = ethos_row_cycles(graph, lowering);
+  } else if (lowering.target.kind == TargetKind::kGeneric) {
+    nanoseconds = generic_row_units(graph, lowering);
   } else {
     nanoseconds = cpu_row_ns(graph, lowering);
   }

@@ -4,6 +4,7 @@
 
 #include "src/graph/op_registry.h"
 #include "src/lower/ethos_rows.h"
+#include "src/lower/generic_rows.h"
 #include "src/lower/row_builder.h"
 #include "src/lower/rows.h"
 #include "src/lower/xnnpack_rows.h"
@@ -51,6 +52,8 @@ Lowering lower(const Graph& graph, const Target& target) {
   warn_of_opaque_operators(builder);
   if (target.is_ethos())
     lower_ethos(builder);
+  else if (target.kind == TargetKind::kGeneric)
+    lowering.partitions = lower_generic(builder);
   else
     lowering.partitions = lower_xnnpack(builder);
   return lowering;
