@@ -22,11 +22,14 @@ int32_t int8_version(OpKind kind) {
   switch (kind) {
     case OpKind::kConv2D:
     case OpKind::kDepthwiseConv2D:
+    case OpKind::kTransposeConv:
       return 3;
     case OpKind::kFullyConnected:
       return 4;
     case OpKind::kReshape:
     case OpKind::kHardSwish:
+    case OpKind::kDepthToSpace:
+    case OpKind::kPrelu:
       return 1;
     default:
       return 2;
@@ -101,20 +104,30 @@ GraphBuilder::Id GraphBuilder::add_ints(std::string name, const std::vector<int6
 }
 
 GraphBuilder::Id GraphBuilder::append(Operator op, Values output) {
-  if (!status_) return kNoTensor;
+  const std::vector<Id> ids = append_all(std::move(op), output);
+  return ids.empty() ? kNoTensor : ids.front();
+}
+
+std::vector<GraphBuilder::Id> GraphBuilder::append_all(Operator op, const Values& output) {
+  if (!status_) return {};
   op.version = is_int8() ? int8_version(op.kind) : 1;
   const auto shapes = infer_shapes(graph_, graph_.main(), op);
   if (!shapes) {
     fail(shapes.error());
-    return kNoTensor;
+    return {};
   }
-  const Id id = add_tensor(fmt::format("{}_{}", op_name(op.kind), graph_.main().operators.size()),
-                           options_.type, shapes->front());
-  output.group = id;
-  values(id) = output;
-  op.outputs = {id};
+  const std::string name = fmt::format("{}_{}", op_name(op.kind), graph_.main().operators.size());
+  for (size_t i = 0; i < shapes->size(); ++i) {
+    const Id id =
+        add_tensor(i == 0 ? name : fmt::format("{}:{}", name, i), options_.type, (*shapes)[i]);
+    values(id) = output;
+    values(id).group = id;
+    op.outputs.push_back(id);
+    largest_activation_ = std::max(largest_activation_, tensor(id).element_count());
+  }
+  std::vector<Id> ids = op.outputs;
   graph_.main().operators.push_back(std::move(op));
-  return id;
+  return ids;
 }
 
 GraphBuilder::Id GraphBuilder::input(std::string_view name, Shape shape) {
@@ -130,7 +143,8 @@ GraphBuilder::Id GraphBuilder::input(std::string_view name, Shape shape) {
 GraphBuilder::Id GraphBuilder::weighted(Operator op, const Shape& filter_shape,
                                         const FilterLayout& layout, Activation activation) {
   if (!status_) return kNoTensor;
-  const Id x = op.inputs.front();
+  const bool transposed = op.kind == OpKind::kTransposeConv;
+  const Id x = op.inputs.back();
   if (layout.channels <= 0 || layout.taps <= 0) {
     fail({ErrorCode::kInvalidArgument, std::string(op_name(op.kind)),
           fmt::format("{} output channels of {} values each; both must be positive",
@@ -141,16 +155,24 @@ GraphBuilder::Id GraphBuilder::weighted(Operator op, const Shape& filter_shape,
   const Id filter = add_tensor(fmt::format("filter_{}", index), options_.type, filter_shape);
   const DataType bias_type = is_int8() ? DataType::kInt32 : DataType::kFloat32;
   const Id bias = add_tensor(fmt::format("bias_{}", index), bias_type, {layout.channels});
-  op.inputs = {x, filter, bias};
+  if (transposed)
+    op.inputs = {op.inputs.front(), filter, x, bias};
+  else
+    op.inputs = {x, filter, bias};
+  // Of a transposed filter the values that meet in an output are every stride-th.
+  const int64_t strides = op.attr_int("stride_h", 1) * op.attr_int("stride_w", 1);
+  const double overlap = transposed ? 1.0 / static_cast<double>(strides) : 1.0;
   op.set("fused_activation_function", static_cast<int64_t>(activation));
 
   Weights weights;
   weights.bias = bias;
   Values output;
-  if (!options_.count_only) {
+  if (options_.shapes_only) {
+    output = weigh_shapes(x, filter, layout, activation, overlap, weights);
+  } else if (!options_.count_only) {
     std::vector<int8_t> stored(static_cast<size_t>(layout.channels * layout.taps));
     options_.fill(layout, stored);
-    output = weigh(x, filter, layout, stored, activation, weights);
+    output = weigh(x, filter, layout, stored, activation, overlap, weights);
     tensor(filter).buffer = static_cast<int32_t>(graph_.buffers.size());
     graph_.buffers.push_back(make_buffer(bytes_of(stored)));
   }
@@ -158,7 +180,8 @@ GraphBuilder::Id GraphBuilder::weighted(Operator op, const Shape& filter_shape,
   tensor(filter).quantization.axis = per_channel && layout.channel_last ? 3 : 0;
   const Id id = append(std::move(op), output);
   if (id == kNoTensor) return id;
-  const int64_t positions = tensor(id).element_count() / layout.channels;
+  const int64_t positions = transposed ? tensor(x).element_count() / tensor(x).shape.back()
+                                       : tensor(id).element_count() / layout.channels;
   macs_ += positions * layout.channels * layout.taps;
   weights_bytes_ += layout.channels * (layout.taps * bits_per_element(options_.type) / 8 + 4);
   weights_.push_back(std::move(weights));
@@ -167,7 +190,8 @@ GraphBuilder::Id GraphBuilder::weighted(Operator op, const Shape& filter_shape,
 
 GraphBuilder::Id GraphBuilder::conv_2d(Id x, const Conv2D& options) {
   if (!usable({&x, 1}) || shape(x).empty()) return kNoTensor;
-  const int64_t depth = shape(x).back();
+  const int64_t groups = std::max<int64_t>(1, options.groups);
+  const int64_t depth = shape(x).back() / groups;
   Operator op;
   op.kind = OpKind::kConv2D;
   op.inputs = {x};
@@ -176,11 +200,14 @@ GraphBuilder::Id GraphBuilder::conv_2d(Id x, const Conv2D& options) {
   op.set("stride_w", options.stride_w);
   op.set("dilation_h_factor", options.dilation_h);
   op.set("dilation_w_factor", options.dilation_w);
-  return weighted(std::move(op), {options.channels, options.kernel_h, options.kernel_w, depth},
-                  {.kind = OpKind::kConv2D,
-                   .channels = options.channels,
-                   .taps = options.kernel_h * options.kernel_w * depth},
-                  options.activation);
+  const Id id =
+      weighted(std::move(op), {options.channels, options.kernel_h, options.kernel_w, depth},
+               {.kind = OpKind::kConv2D,
+                .channels = options.channels,
+                .taps = options.kernel_h * options.kernel_w * depth},
+               options.activation);
+  if (id != kNoTensor && groups > 1) graph_.main().operators.back().version = 6;
+  return id;
 }
 
 GraphBuilder::Id GraphBuilder::depthwise_conv_2d(Id x, const DepthwiseConv2D& options) {
@@ -421,7 +448,8 @@ Result<Graph> GraphBuilder::finish(const std::vector<Id>& outputs) {
   usable(outputs);
   if (!status_) return tl::unexpected<Error>(status_.error());
   if (is_int8()) quantise_activations();
-  for (const Weights& weights : weights_) write_weights(weights);
+  for (const Weights& weights : weights_)
+    options_.shapes_only ? write_shapes(weights) : write_weights(weights);
   graph_.main().outputs = outputs;
   return std::move(graph_);
 }

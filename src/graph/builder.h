@@ -12,8 +12,8 @@
 // filters
 // (`fill`); the builder chooses scales and biases such that activations spread over the int8 range,
 // from an estimate of mean and variance that it carries along (inputs are taken as independent).
-// Tensors that LiteRT wants equally quantised (in and out of pooling, reshape, pad, concatenation)
-// share scale and zero point.
+// Tensors that LiteRT wants equally quantised (in and out of pooling, reshape, pad, concatenation,
+// resize, split, depth to space) share scale and zero point.
 //
 // Errors are kept: after a first one (shapes that do not fit) every call returns kNoTensor and
 // `finish` gives the error. All results follow from the arguments alone, bit for bit on every
@@ -55,6 +55,15 @@ struct Conv2D {
   int64_t dilation_h = 1, dilation_w = 1;
   Padding padding = Padding::kSame;
   Activation activation = Activation::kNone;
+  int64_t groups = 1;  // each sees its share of the input's channels
+};
+// The output's side is the input's times the stride (VALID: plus what the window reaches beyond).
+struct TransposeConv {
+  int64_t channels = 1;
+  int64_t kernel = 2;
+  int64_t stride = 2;
+  Padding padding = Padding::kSame;
+  Activation activation = Activation::kNone;
 };
 struct DepthwiseConv2D {
   int64_t multiplier = 1;
@@ -75,6 +84,9 @@ struct Pool2D {
   Padding padding = Padding::kValid;
 };
 
+// Where the samples of a resized image lie, by TFLite's options.
+enum class Corners : uint8_t { kPlain = 0, kAligned = 1, kHalfPixel = 2 };
+
 class GraphBuilder {
  public:
   struct Options {
@@ -83,6 +95,9 @@ class GraphBuilder {
     FillFilter fill;                  // unset: uniform values from `seed`
     uint64_t seed = 0;                // of biases, jitter of the scales, and unset `fill`
     bool count_only = false;          // only `shape`, `macs`, `weights_bytes`: no constants
+    // Filters and biases have shapes, types and scales but no bytes, and `fill` is not called: for
+    // whoever wants costs, not a file. The graph hash is that of the graph with weights.
+    bool shapes_only = false;
   };
   explicit GraphBuilder(Options options);
 
@@ -93,11 +108,15 @@ class GraphBuilder {
   Id conv_2d(Id x, const Conv2D& options);
   Id depthwise_conv_2d(Id x, const DepthwiseConv2D& options);
   Id fully_connected(Id x, const FullyConnected& options);
+  Id transpose_conv(Id x, const TransposeConv& options);
   Id add(Id a, Id b, Activation activation = Activation::kNone);
   Id mul(Id a, Id b, Activation activation = Activation::kNone);
   // A constant scalar as the second operand.
   Id add_scalar(Id x, double value, Activation activation = Activation::kNone);
   Id mul_scalar(Id x, double value);
+  // What is left of a batch normalisation that no convolution could take up: MUL and ADD with
+  // constants of a value a channel.
+  Id scale_and_shift(Id x, Activation activation = Activation::kNone);
   Id average_pool(Id x, const Pool2D& options);
   Id max_pool(Id x, const Pool2D& options);
   Id mean(Id x, const std::vector<int64_t>& axes, bool keep_dims);
@@ -105,8 +124,18 @@ class GraphBuilder {
   // Two values a dimension: before and after.
   Id pad(Id x, const std::vector<int64_t>& pads);
   Id concatenation(std::span<const Id> parts, int64_t axis);
+  // Equal parts of the last dimension.
+  std::vector<Id> split(Id x, int64_t parts);
+  // block x block pixels from each pixel's channels.
+  Id depth_to_space(Id x, int64_t block);
+  Id resize_bilinear(Id x, int64_t height, int64_t width, Corners corners);
+  Id resize_nearest(Id x, int64_t height, int64_t width, Corners corners);
+  // Index of the largest channel; `type` is kInt32 or kInt64. The last dimension goes.
+  Id arg_max(Id x, DataType type);
   Id relu(Id x);
   Id relu6(Id x);
+  Id leaky_relu(Id x, double alpha);
+  Id prelu(Id x);  // a slope a channel
   Id logistic(Id x);
   Id hard_swish(Id x);
   Id softmax(Id x);
@@ -118,6 +147,8 @@ class GraphBuilder {
   // Bytes of filters and biases so far.
   [[nodiscard]] int64_t weights_bytes() const { return weights_bytes_; }
   [[nodiscard]] int64_t operator_count() const;
+  // Elements of the largest activation so far.
+  [[nodiscard]] int64_t largest_activation() const { return largest_activation_; }
 
   // The graph with `outputs`; the builder is spent.
   [[nodiscard]] Result<Graph> finish(const std::vector<Id>& outputs);
@@ -141,12 +172,21 @@ class GraphBuilder {
   Id add_constant(std::string name, DataType type, Shape shape, std::span<const std::byte> bytes);
   Id add_ints(std::string name, const std::vector<int64_t>& values);
   Id add_scalar_constant(double value);
+  // A value a channel, drawn between `low` and `high` around their mean.
+  Id add_channel_constant(std::string_view name, int64_t channels, double low, double high);
+  Id resize(OpKind kind, Id x, int64_t height, int64_t width, Corners corners);
   // Appends the operator, infers and adds its output; kNoTensor and the status on errors.
   Id append(Operator op, Values values);
+  std::vector<Id> append_all(Operator op, const Values& values);
   Id weighted(Operator op, const Shape& filter_shape, const FilterLayout& layout,
               Activation activation);
+  // `overlap` is the share of a filter's values that meet in one output.
   Values weigh(Id x, Id filter, const FilterLayout& layout, std::span<const int8_t> stored,
-               Activation activation, Weights& weights);
+               Activation activation, double overlap, Weights& weights);
+  // The same without values: `shapes_only`.
+  Values weigh_shapes(Id x, Id filter, const FilterLayout& layout, Activation activation,
+                      double overlap, Weights& weights);
+  void write_shapes(const Weights& weights);
   Id elementwise(OpKind kind, Id a, Id b, Values values, Activation activation);
   Id pool(OpKind kind, Id x, const Pool2D& options);
   Id pass(Operator op, Id x);  // output with the quantisation of x
@@ -171,6 +211,7 @@ class GraphBuilder {
   Status status_;
   int64_t macs_ = 0;
   int64_t weights_bytes_ = 0;
+  int64_t largest_activation_ = 0;
 };
 
 }  // namespace edgesage

@@ -45,14 +45,21 @@ void GraphBuilder::activate(Activation activation, double jitter, Values& output
 // them.
 GraphBuilder::Values GraphBuilder::weigh(Id x, Id filter, const FilterLayout& layout,
                                          std::span<const int8_t> stored, Activation activation,
-                                         Weights& weights) {
+                                         double overlap, Weights& weights) {
   const auto channels = static_cast<size_t>(layout.channels);
+  const auto taps = static_cast<size_t>(layout.taps);
+  // Sums of integers, so that they are the same in any order.
   std::vector<double> sum(channels), squares(channels);
-  for (size_t i = 0; i < stored.size(); ++i) {
-    const size_t channel =
-        layout.channel_last ? i % channels : i / static_cast<size_t>(layout.taps);
-    sum[channel] += stored[i];
-    squares[channel] += static_cast<double>(stored[i]) * stored[i];
+  const size_t step = layout.channel_last ? channels : 1;
+  for (size_t channel = 0; channel < channels; ++channel) {
+    int64_t total = 0, total_squares = 0;
+    const int8_t* value = stored.data() + (layout.channel_last ? channel : channel * taps);
+    for (size_t i = 0; i < taps; ++i, value += step) {
+      total += *value;
+      total_squares += int64_t{*value} * *value;
+    }
+    sum[channel] = overlap * static_cast<double>(total);
+    squares[channel] = overlap * static_cast<double>(total_squares);
   }
   const Values& in = values(x);
   const double in_variance = std::max(in.variance, 1e-4);

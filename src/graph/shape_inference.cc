@@ -226,6 +226,75 @@ Shapes pad(const Context& context) {
   return std::vector<Shape>{std::move(output)};
 }
 
+// The target is the caller's; the window only has to exist.
+Shapes transpose_conv(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(Shape output, context.values(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 4));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(2, 4));
+  if (output.size() != 4 || output[0] != (*input)[0] || output[3] != (*filter)[0] ||
+      (*filter)[3] != (*input)[3])
+    return context.bad(fmt::format("filter [{}] does not lead from [{}] to [{}]",
+                                   fmt::join(*filter, ","), fmt::join(*input, ","),
+                                   fmt::join(output, ",")));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape back,
+                            slide(context, output, (*filter)[1], (*filter)[2], (*input)[3]));
+  if (back != *input)
+    return context.bad(fmt::format(
+        "strides {}x{} do not lead from [{}] to [{}]", context.op.attr_int("stride_h", 0),
+        context.op.attr_int("stride_w", 0), fmt::join(*input, ","), fmt::join(output, ",")));
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes depth_to_space(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
+  const int64_t block = context.op.attr_int("block_size", 0);
+  if (block <= 0 || block > std::numeric_limits<int16_t>::max() ||
+      (*input)[3] % (block * block) != 0)
+    return context.bad(
+        fmt::format("{} channels are no multiple of a block of {}x{}", (*input)[3], block, block));
+  return std::vector<Shape>{
+      {(*input)[0], (*input)[1] * block, (*input)[2] * block, (*input)[3] / (block * block)}};
+}
+
+Shapes resize(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> size, context.values(1));
+  if (size.size() != 2 || size[0] <= 0 || size[1] <= 0)
+    return context.bad(
+        fmt::format("a target of [{}]; height and width are needed", fmt::join(size, ",")));
+  return std::vector<Shape>{{(*input)[0], size[0], size[1], (*input)[3]}};
+}
+
+Shapes split(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.values(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(1));
+  const auto rank = static_cast<int64_t>(input->size());
+  const int64_t axis = axes.size() != 1 ? rank : axes[0] < 0 ? axes[0] + rank : axes[0];
+  const int64_t parts = context.op.attr_int("num_splits", 0);
+  if (axis < 0 || axis >= rank)
+    return context.bad(
+        fmt::format("axis [{}] is outside [{}]", fmt::join(axes, ","), fmt::join(*input, ",")));
+  Shape part = *input;
+  int64_t& length = part[static_cast<size_t>(axis)];
+  if (parts <= 0 || length % parts != 0)
+    return context.bad(fmt::format("{} parts of a length of {}", parts, length));
+  length /= parts;
+  return std::vector<Shape>(static_cast<size_t>(parts), part);
+}
+
+Shapes arg_max(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.values(1));
+  const auto rank = static_cast<int64_t>(input->size());
+  const int64_t axis = axes.size() != 1 ? rank : axes[0] < 0 ? axes[0] + rank : axes[0];
+  if (axis < 0 || axis >= rank)
+    return context.bad(
+        fmt::format("axis [{}] is outside [{}]", fmt::join(axes, ","), fmt::join(*input, ",")));
+  Shape output = *input;
+  output.erase(output.begin() + axis);
+  return std::vector<Shape>{std::move(output)};
+}
+
 Rule rule_for(OpKind kind) {
   switch (kind) {
     case OpKind::kConv2D:
@@ -250,6 +319,18 @@ Rule rule_for(OpKind kind) {
     case OpKind::kPad:
     case OpKind::kPadv2:
       return pad;
+    case OpKind::kTransposeConv:
+      return transpose_conv;
+    case OpKind::kDepthToSpace:
+      return depth_to_space;
+    case OpKind::kResizeBilinear:
+    case OpKind::kResizeNearestNeighbor:
+      return resize;
+    case OpKind::kSplit:
+      return split;
+    case OpKind::kArgMax:
+    case OpKind::kArgMin:
+      return arg_max;
     case OpKind::kAdd:
     case OpKind::kSub:
     case OpKind::kMul:
@@ -265,6 +346,7 @@ Rule rule_for(OpKind kind) {
     case OpKind::kTanh:
     case OpKind::kHardSwish:
     case OpKind::kLeakyRelu:
+    case OpKind::kPrelu:
     case OpKind::kSoftmax:
     case OpKind::kQuantize:
     case OpKind::kDequantize:

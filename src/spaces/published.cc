@@ -1,0 +1,174 @@
+#include "src/spaces/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/base/hash.h"
+#include "src/base/text.h"
+#include "src/graph/builder.h"
+#include "src/spaces/nas_bench_201.h"
+#include "src/spaces/trained_weights.h"
+
+namespace edgesage {
+namespace {
+
+constexpr int64_t kMostResolution = 4096;
+
+// A code that was understood.
+struct Understood {
+  std::string code;        // canonical
+  int64_t resolution = 0;  // the code's own; 0: it has none
+  int64_t multiple = 1;    // of the resolution
+  bool constant = false;
+  int64_t outputs = 0;  // of a constant network
+  std::function<GraphBuilder::Id(GraphBuilder&, int64_t resolution, bool merge_common)> emit;
+};
+
+struct Entry {
+  PublishedSpace info;
+  Result<Understood> (*understand)(std::string_view code) = nullptr;
+  std::string (*draw)(Rng& rng) = nullptr;
+};
+
+Result<Understood> understand_nas_bench_201(std::string_view code) {
+  EDGESAGE_ASSIGN_OR_RETURN(const NasBench201Cell cell, NasBench201Cell::parse(code));
+  return Understood{.code = cell.code(),
+                    .multiple = 4,
+                    .constant = cell.constant(),
+                    .outputs = 10,
+                    .emit = [cell](GraphBuilder& net, int64_t resolution, bool merge_common) {
+                      return emit_nas_bench_201(
+                          net, cell, {.resolution = resolution, .merge_common = merge_common});
+                    }};
+}
+
+std::string draw_varying_nas_bench_201(Rng& rng) {
+  NasBench201Cell cell = draw_nas_bench_201(rng);
+  while (cell.constant()) cell = draw_nas_bench_201(rng);
+  return cell.code();
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kEntries{
+      {{.name = "nas-bench-201",
+        .description = "NAS-Bench-201: one of 15,625 cells of four nodes, fifteen times",
+        .code_form = "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|",
+        .resolution = 32},
+       understand_nas_bench_201,
+       draw_varying_nas_bench_201},
+  };
+  return kEntries;
+}
+
+Result<const Entry*> find_entry(std::string_view space) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) {
+    if (entry.info.name == space) return &entry;
+    names.emplace_back(entry.info.name);
+  }
+  return make_error(ErrorCode::kInvalidArgument, std::string(space),
+                    fmt::format("not a published space; there are {}", join(names, ", ")));
+}
+
+Result<int64_t> resolution_of(const Entry& entry, const Understood& code,
+                              const PublishedOptions& options) {
+  int64_t resolution = options.resolution;
+  if (resolution == 0) resolution = code.resolution > 0 ? code.resolution : entry.info.resolution;
+  if (resolution > 0 && resolution <= kMostResolution && resolution % code.multiple == 0)
+    return resolution;
+  return make_error(ErrorCode::kInvalidArgument, std::string(entry.info.name),
+                    fmt::format("a resolution of {}; multiples of {} up to {} are allowed",
+                                resolution, code.multiple, kMostResolution));
+}
+
+// An input that nothing reads and an output of zeros.
+Graph constant_graph(const PublishedOptions& options, std::string_view space, int64_t resolution,
+                     int64_t outputs) {
+  Graph graph;
+  graph.format = space;
+  graph.subgraphs.resize(1);
+  graph.main().name = "main";
+  Tensor input{.name = "image", .type = options.type, .shape = {1, resolution, resolution, 3}};
+  Tensor output{.name = "constant", .type = options.type, .shape = {1, outputs}, .buffer = 1};
+  if (options.type == DataType::kInt8) {
+    input.quantization.scale = output.quantization.scale = {1.0F / 128};
+    input.quantization.zero_point = output.quantization.zero_point = {0};
+  }
+  const std::vector<std::byte> zeros(static_cast<size_t>(output.byte_size().value_or(0)));
+  graph.buffers = {Buffer{}, make_buffer(zeros)};
+  graph.main().tensors = {std::move(input), std::move(output)};
+  graph.main().inputs = {0};
+  graph.main().outputs = {1};
+  return graph;
+}
+
+uint64_t seed_of(std::string_view space, std::string_view code) {
+  Hasher hasher;
+  hasher.add(space);
+  hasher.add(code);
+  return hasher.low64();
+}
+
+GraphBuilder::Options builder_options(const PublishedOptions& options, std::string_view space,
+                                      uint64_t seed) {
+  GraphBuilder::Options built{.name = std::string(space),
+                              .type = options.type,
+                              .seed = seed,
+                              .shapes_only = !options.weights};
+  if (options.weights) {
+    const auto weights = std::make_shared<TrainedWeights>(seed);
+    built.fill = [weights](const FilterLayout& layout, std::span<int8_t> stored) {
+      weights->fill(layout, stored);
+    };
+  }
+  return built;
+}
+
+}  // namespace
+
+std::span<const PublishedSpace> published_spaces() {
+  static const std::vector<PublishedSpace> kInfos = [] {
+    std::vector<PublishedSpace> infos;
+    for (const Entry& entry : entries()) infos.push_back(entry.info);
+    return infos;
+  }();
+  return kInfos;
+}
+
+bool is_published(std::string_view space) { return find_entry(space).has_value(); }
+
+Result<PublishedNetwork> build_published(std::string_view space, std::string_view code,
+                                         const PublishedOptions& options) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Entry* entry, find_entry(space));
+  if (options.type != DataType::kInt8 && options.type != DataType::kFloat32)
+    return make_error(ErrorCode::kInvalidArgument, std::string(space),
+                      "published networks are built as int8 or float32");
+  EDGESAGE_ASSIGN_OR_RETURN(const Understood understood, entry->understand(code));
+  EDGESAGE_ASSIGN_OR_RETURN(const int64_t resolution, resolution_of(*entry, understood, options));
+  if (understood.constant)
+    return PublishedNetwork{constant_graph(options, space, resolution, understood.outputs), true};
+  GraphBuilder net(builder_options(options, space, seed_of(space, understood.code)));
+  const GraphBuilder::Id output = understood.emit(net, resolution, options.merge_common);
+  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, net.finish({output}));
+  return PublishedNetwork{std::move(graph), false};
+}
+
+Result<std::string> canonical_code(std::string_view space, std::string_view code) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Entry* entry, find_entry(space));
+  EDGESAGE_ASSIGN_OR_RETURN(Understood understood, entry->understand(code));
+  return std::move(understood.code);
+}
+
+std::string draw_code(std::string_view space, Rng& rng) {
+  const auto entry = find_entry(space);
+  return entry ? (*entry)->draw(rng) : std::string();
+}
+
+}  // namespace edgesage
