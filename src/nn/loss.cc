@@ -280,6 +280,18 @@ void LabelWeights::add(const ModelConfig& config, const Batch& batch, int32_t gr
   }
 }
 
+void LabelWeights::add(const LabelWeights& other) {
+  for (size_t q = 0; q < totals.size(); ++q) {
+    totals[q] += other.totals[q];
+    nodes[q] += other.nodes[q];
+  }
+}
+
+void LabelWeights::multiply(double factor) {
+  for (double& weight : totals) weight *= factor;
+  for (double& weight : nodes) weight *= factor;
+}
+
 void LossSums::reset(int32_t quantities) {
   loss = 0;
   log_error.assign(static_cast<size_t>(quantities), 0.0);

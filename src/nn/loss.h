@@ -37,6 +37,8 @@ struct LabelWeights {
 
   void reset(int32_t quantities);
   void add(const ModelConfig& config, const Batch& batch, int32_t graph);
+  void add(const LabelWeights& other);
+  void multiply(double factor);
 };
 
 struct LossSums {

@@ -9,14 +9,20 @@
 
 #include "edgesage/result.h"
 #include "src/nn/batch.h"
+#include "src/nn/graph_source.h"
 #include "src/nn/loss.h"
 #include "src/nn/model.h"
+#include "src/nn/train_state.h"
 
 namespace edgesage::nn {
 
 struct TrainOptions {
   int32_t epochs = 60;
-  int32_t batch_graphs = 32;
+  int32_t batch_graphs = 32;  // of a step; its loss is their (weighted) mean
+  // Not 0: steps of as many graphs as have no more nodes than this (see batch_plan.h), in place of
+  // batch_graphs. A graph's loss is then divided by the weight that a step has in the mean, so that
+  // it counts the same whatever it is grouped with.
+  int64_t batch_nodes = 0;
   double learning_rate = 1e-2;  // at its peak
   double warm_up = 0.1;         // share of the steps that the rate rises; then it falls as a cosine
   double weight_decay = 1e-2;   // of matrices only
@@ -34,9 +40,36 @@ struct EpochReport {
   std::vector<double>
       log_error;  // one a quantity: mean |log(total / label)| in training; NaN = no label
   double learning_rate = 0;           // of the last step
-  double seconds = 0;                 // of this epoch
-  int64_t nodes = 0;                  // in this epoch
+  double seconds = 0;                 // of this epoch, since a resumed run began
+  int64_t nodes = 0;                  // trained on in these seconds
   std::span<const float> parameters;  // averaged, as the result would be now; for the call only
+};
+
+// After a step.
+struct StepReport {
+  int32_t epoch = 0;  // counts from 1
+  int64_t done = 0;   // graphs of the whole run, over all epochs, those before a resumption too
+  int64_t total = 0;
+  double loss = 0;                           // mean over the epoch so far
+  const std::vector<double>& log_error_sum;  // one a quantity: over the epoch so far, to be
+  const std::vector<double>& weight_sum;     // divided by this
+  double seconds = 0;                        // since train was called
+  int64_t nodes = 0;                         // trained on in these seconds
+};
+
+// All may be empty.
+struct TrainHooks {
+  std::function<void(const EpochReport&)> on_epoch;
+  std::function<void(const StepReport&)> on_step;
+  // When it becomes true, the running step ends and the weights so far are kept.
+  const std::atomic<bool>* stop = nullptr;
+  // Called between two steps: before the first, then every save_seconds, and when stopped. An error
+  // ends the training.
+  std::function<Status(const TrainState&)> save;
+  double save_seconds = 30;
+  // Goes on from here: the result is that of the run which saved it, had it not been interrupted.
+  // Model, data and options must be the same.
+  const TrainState* resume = nullptr;
 };
 
 struct TrainReport {
@@ -57,7 +90,15 @@ struct TrainReport {
     const std::function<void(const EpochReport&)>& on_epoch = {},
     const std::atomic<bool>* stop = nullptr);
 
-// The learning rate of a step, counting from 0.
+// The same from any source: memory holds a mini-batch at a time. Each graph is read once more than
+// there are epochs, to be checked.
+[[nodiscard]] Result<TrainReport> train(Model& model, const GraphSource& source,
+                                        std::span<const int32_t> graphs,
+                                        const TrainOptions& options, const TrainHooks& hooks);
+
+// The learning rate at a position in the whole run: above 0 (start) to 1 (last step).
+[[nodiscard]] double one_cycle_rate(const TrainOptions& options, double position);
+// Of a step, counting from 0.
 [[nodiscard]] double one_cycle_rate(const TrainOptions& options, int64_t step, int64_t steps);
 
 // Loss and gradient (as many as parameters) of all graphs of a batch, without dropout; for tests

@@ -70,7 +70,8 @@ TEST(Allocation, TrainingStepAllocatesNothingOnceBuffersHaveGrown) {
   const Model model = *Model::create(config);
   const Batch data = random_batch(config, {.graphs = 8, .max_nodes = 20}, rng);
   const TrainOptions options{.threads = 1};
-  Stepper stepper(model, data, options);
+  const BatchSource source(data);
+  Stepper stepper(model, source, options);
   const std::vector<int32_t> graphs{0, 1, 2, 3, 4, 5, 6, 7};
   stepper.step(graphs, 1e-3);
   const int64_t before = allocations;

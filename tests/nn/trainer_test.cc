@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/nn/batch_plan.h"
 #include "tests/nn/random_batch.h"
 
 namespace edgesage::nn {
@@ -102,6 +103,191 @@ TEST(Trainer, SameSeedGivesSameBytesForAnyNumberOfThreads) {
   EXPECT_NE(weights_after(problem, options), one) << "another seed";
 }
 
+// The graphs of a batch, without the overload for batches.
+std::vector<float> weights_from_source(const Problem& problem, const TrainOptions& options,
+                                       const TrainHooks& hooks = {}) {
+  Model model = *Model::create(problem.config);
+  const auto report = train(model, BatchSource(problem.data), problem.graphs, options, hooks);
+  EXPECT_TRUE(report) << report.error().to_string();
+  return {model.parameters().begin(), model.parameters().end()};
+}
+
+TEST(Trainer, SourceGivesTheBytesOfTheBatch) {
+  const Problem problem(23, 0.1);
+  for (const int64_t batch_nodes : {0, 60}) {
+    const TrainOptions options{.epochs = 2, .batch_graphs = 5, .batch_nodes = batch_nodes};
+    EXPECT_EQ(weights_from_source(problem, options), weights_after(problem, options));
+  }
+}
+
+TEST(Trainer, BatchesByNodesDoNotDependOnThreads) {
+  const Problem problem(37, 0.2);
+  TrainOptions options{.epochs = 3, .batch_nodes = 90, .threads = 1};
+  const std::vector<float> one = weights_from_source(problem, options);
+  for (const int threads : {2, 4}) {
+    options.threads = threads;
+    EXPECT_EQ(weights_from_source(problem, options), one) << threads << " threads";
+  }
+}
+
+TEST(BatchPlan, FillsBatchesUpToTheirNodes) {
+  const Problem problem(40);
+  const BatchSource source(problem.data);
+  std::vector<BatchRange> plan;
+  plan_batches(source, problem.graphs, 1, 50, plan);
+  size_t expected_first = 0;
+  for (size_t b = 0; b < plan.size(); ++b) {
+    EXPECT_EQ(plan[b].first, expected_first);
+    ASSERT_GT(plan[b].last, plan[b].first);
+    int64_t nodes = 0;
+    for (size_t i = plan[b].first; i < plan[b].last; ++i)
+      nodes += source.nodes_of(problem.graphs[i]);
+    EXPECT_LE(nodes, 50);
+    if (b + 1 < plan.size()) {
+      EXPECT_GT(nodes + source.nodes_of(problem.graphs[plan[b].last]), 50) << "room was left";
+    }
+    expected_first = plan[b].last;
+  }
+  EXPECT_EQ(expected_first, problem.graphs.size());
+}
+
+TEST(BatchPlan, LargeGraphIsABatchOfItsOwn) {
+  const Problem problem(10);
+  std::vector<BatchRange> plan;
+  plan_batches(BatchSource(problem.data), problem.graphs, 1, 1, plan);
+  EXPECT_EQ(plan.size(), 10u);
+}
+
+TEST(BatchPlan, ByGraphsTheLastMayBeSmaller) {
+  const Problem problem(10);
+  std::vector<BatchRange> plan;
+  plan_batches(BatchSource(problem.data), problem.graphs, 4, 0, plan);
+  EXPECT_EQ(plan, (std::vector<BatchRange>{{0, 4}, {4, 8}, {8, 10}}));
+}
+
+// The gradient of an epoch at fixed weights must not depend on how it is cut.
+TEST(Trainer, ByNodesAGraphCountsTheSameWhateverItIsGroupedWith) {
+  const Problem problem(24);
+  const auto first_losses = [&](int64_t batch_nodes) {
+    std::vector<double> sums;
+    Model model = *Model::create(problem.config);
+    // So small a rate leaves the weights where they are.
+    const TrainOptions options{
+        .epochs = 1, .batch_nodes = batch_nodes, .learning_rate = 1e-12, .weight_decay = 0};
+    int64_t steps = 0;
+    double loss = 0;
+    EXPECT_TRUE(train(model, BatchSource(problem.data), problem.graphs, options,
+                      {.on_step = [&](const StepReport& report) {
+                        ++steps;
+                        loss = report.loss;
+                      }}));
+    return loss * static_cast<double>(steps) * static_cast<double>(batch_nodes);
+  };
+  const double reference = first_losses(40);
+  for (const int64_t batch_nodes : {25, 70, 110})
+    EXPECT_NEAR(first_losses(batch_nodes), reference, 1e-4 * reference) << batch_nodes;
+}
+
+// What a run saves, step for step.
+std::vector<TrainState> saved_states(const Problem& problem, const TrainOptions& options) {
+  std::vector<TrainState> states;
+  weights_from_source(problem, options,
+                      {.save = [&](const TrainState& state) -> Status {
+                         states.push_back(state);
+                         return {};
+                       },
+                       .save_seconds = 0});
+  return states;
+}
+
+TEST(Trainer, ResumesToTheSameBytesFromEveryStep) {
+  const Problem problem(17, 0.2);
+  for (const int64_t batch_nodes : {0, 60}) {
+    const TrainOptions options{.epochs = 3, .batch_graphs = 5, .batch_nodes = batch_nodes};
+    const std::vector<float> whole = weights_from_source(problem, options);
+    const std::vector<TrainState> states = saved_states(problem, options);
+    ASSERT_GE(states.size(), 12u);
+    for (const TrainState& state : states) {
+      std::vector<double> losses;
+      const std::vector<float> resumed = weights_from_source(
+          problem, options,
+          {.on_epoch = [&](const EpochReport& epoch) { losses.push_back(epoch.loss); },
+           .resume = &state});
+      EXPECT_EQ(resumed, whole) << "from step " << state.steps;
+      EXPECT_EQ(losses.size(), static_cast<size_t>(options.epochs - state.epochs));
+    }
+  }
+}
+
+TEST(Trainer, StoppedRunSavesWhereItStopped) {
+  const Problem problem(17, 0.2);
+  const TrainOptions options{.epochs = 4, .batch_graphs = 5};
+  const std::vector<float> whole = weights_from_source(problem, options);
+  for (const int64_t last : {1, 4, 6, 16}) {  // 4 and 16 end an epoch
+    std::atomic<bool> stop{false};
+    TrainState state;
+    int64_t steps = 0;
+    weights_from_source(problem, options,
+                        {.on_step = [&](const StepReport&) { stop = ++steps == last; },
+                         .stop = &stop,
+                         .save = [&](const TrainState& saved) -> Status {
+                           state = saved;
+                           return {};
+                         }});
+    EXPECT_EQ(state.steps, last);
+    EXPECT_EQ(weights_from_source(problem, options, {.resume = &state}), whole) << last;
+  }
+}
+
+TEST(Trainer, StateOfAnotherModelIsRefused) {
+  const Problem problem(6), other(40);
+  const TrainOptions options{.epochs = 2, .batch_graphs = 4};
+  const TrainState good = saved_states(problem, options)[1];
+  const auto refused = [&](const TrainState& state) {
+    Model model = *Model::create(problem.config);
+    const auto report =
+        train(model, BatchSource(problem.data), problem.graphs, options, {.resume = &state});
+    return !report && report.error().code == ErrorCode::kInvalidArgument;
+  };
+  EXPECT_FALSE(refused(good));
+  TrainState bad = good;
+  bad.parameters.pop_back();
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.second_moment[3] = std::nanf("");
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.graphs_done = 7;
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.epochs = 3;
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.sums.weight.clear();
+  EXPECT_TRUE(refused(bad));
+}
+
+TEST(Trainer, FailingToSaveEndsTheRun) {
+  const Problem problem(6);
+  Model model = *Model::create(problem.config);
+  const auto report = train(model, BatchSource(problem.data), problem.graphs, {},
+                            {.save = [](const TrainState&) -> Status {
+                              return make_error(ErrorCode::kInvalidArgument, "disk", "is full");
+                            }});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().where, "disk");
+}
+
+TEST(Trainer, BadGraphOfASourceIsNamed) {
+  Problem problem(6);
+  problem.data.x[0] = std::nanf("");
+  Model model = *Model::create(problem.config);
+  const auto report = train(model, BatchSource(problem.data), problem.graphs, {}, TrainHooks{});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(report.error().where, "graph 0");
+}
+
 TEST(Trainer, TrainsOnTheNamedGraphsOnly) {
   Problem problem(12);
   const std::vector<int32_t> chosen{1, 4, 6, 9};
@@ -164,6 +350,7 @@ TEST(Trainer, RefusesBadOptionsAndData) {
   };
   EXPECT_TRUE(refused({.epochs = 0}, {0}));
   EXPECT_TRUE(refused({.batch_graphs = 0}, {0}));
+  EXPECT_TRUE(refused({.batch_nodes = -1}, {0}));
   EXPECT_TRUE(refused({.learning_rate = 0}, {0}));
   EXPECT_TRUE(refused({.average_decay = 1}, {0}));
   EXPECT_TRUE(refused({.loss = {.delta = 0}}, {0}));
