@@ -126,6 +126,8 @@ class GraphBuilder {
   Id concatenation(std::span<const Id> parts, int64_t axis);
   // Equal parts of the last dimension.
   std::vector<Id> split(Id x, int64_t parts);
+  // Dimension i of the result is dimension order[i] of x.
+  Id transpose(Id x, const std::vector<int64_t>& order);
   // block x block pixels from each pixel's channels.
   Id depth_to_space(Id x, int64_t block);
   Id resize_bilinear(Id x, int64_t height, int64_t width, Corners corners);

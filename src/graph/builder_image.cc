@@ -50,6 +50,14 @@ std::vector<GraphBuilder::Id> GraphBuilder::split(Id x, int64_t parts) {
   return ids;
 }
 
+GraphBuilder::Id GraphBuilder::transpose(Id x, const std::vector<int64_t>& order) {
+  if (!usable({&x, 1})) return kNoTensor;
+  Operator op;
+  op.kind = OpKind::kTranspose;
+  op.inputs = {x, add_ints(fmt::format("order_{}", graph_.main().operators.size()), order)};
+  return pass(std::move(op), x);
+}
+
 GraphBuilder::Id GraphBuilder::depth_to_space(Id x, int64_t block) {
   if (!usable({&x, 1})) return kNoTensor;
   Operator op;

@@ -256,6 +256,22 @@ Shapes depth_to_space(const Context& context) {
       {(*input)[0], (*input)[1] * block, (*input)[2] * block, (*input)[3] / (block * block)}};
 }
 
+Shapes transpose(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> order, context.values(1));
+  std::vector<bool> taken(input->size());
+  Shape output;
+  for (const int64_t dim : order) {
+    const bool fits = dim >= 0 && dim < static_cast<int64_t>(input->size());
+    if (!fits || taken[static_cast<size_t>(dim)] || order.size() != input->size())
+      return context.bad(fmt::format("[{}] is no order of the {} dimensions of the input",
+                                     fmt::join(order, ","), input->size()));
+    taken[static_cast<size_t>(dim)] = true;
+    output.push_back((*input)[static_cast<size_t>(dim)]);
+  }
+  return std::vector<Shape>{std::move(output)};
+}
+
 Shapes resize(const Context& context) {
   EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> size, context.values(1));
@@ -319,6 +335,8 @@ Rule rule_for(OpKind kind) {
     case OpKind::kPad:
     case OpKind::kPadv2:
       return pad;
+    case OpKind::kTranspose:
+      return transpose;
     case OpKind::kTransposeConv:
       return transpose_conv;
     case OpKind::kDepthToSpace:

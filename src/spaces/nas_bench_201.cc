@@ -1,12 +1,14 @@
 #include "src/spaces/nas_bench_201.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/spaces/code_text.h"
 
 namespace edgesage {
 namespace {
@@ -21,12 +23,6 @@ constexpr std::array<int, 6> kTo{1, 2, 2, 3, 3, 3};
 constexpr int kCells = 5;  // of a stage
 constexpr std::array<int64_t, 3> kChannels{16, 32, 64};
 constexpr int64_t kClasses = 10;
-
-tl::unexpected<Error> bad_code(std::string_view code, std::string message) {
-  constexpr size_t kShown = 120;
-  return make_error(ErrorCode::kInvalidArgument, std::string(code.substr(0, kShown)),
-                    std::move(message));
-}
 
 std::optional<CellOperation> operation_of(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);

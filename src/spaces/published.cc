@@ -13,7 +13,10 @@
 #include "src/base/hash.h"
 #include "src/base/text.h"
 #include "src/graph/builder.h"
+#include "src/spaces/fbnet.h"
+#include "src/spaces/mnasnet_accel.h"
 #include "src/spaces/nas_bench_201.h"
+#include "src/spaces/ofa_mobilenet_v3.h"
 #include "src/spaces/trained_weights.h"
 
 namespace edgesage {
@@ -49,6 +52,31 @@ Result<Understood> understand_nas_bench_201(std::string_view code) {
                     }};
 }
 
+Result<Understood> understand_fbnet(std::string_view code) {
+  EDGESAGE_ASSIGN_OR_RETURN(const FbNetCode parsed, FbNetCode::parse(code));
+  return Understood{.code = parsed.code(),
+                    .emit = [parsed](GraphBuilder& net, int64_t resolution, bool) {
+                      return emit_fbnet(net, parsed, resolution);
+                    }};
+}
+
+Result<Understood> understand_ofa(std::string_view code) {
+  EDGESAGE_ASSIGN_OR_RETURN(const OfaCode parsed, OfaCode::parse(code));
+  return Understood{.code = parsed.code(),
+                    .resolution = parsed.resolution,
+                    .emit = [parsed](GraphBuilder& net, int64_t resolution, bool) {
+                      return emit_ofa(net, parsed, resolution);
+                    }};
+}
+
+Result<Understood> understand_mnasnet_accel(std::string_view code) {
+  EDGESAGE_ASSIGN_OR_RETURN(const MnasnetAccelCode parsed, MnasnetAccelCode::parse(code));
+  return Understood{.code = parsed.code(),
+                    .emit = [parsed](GraphBuilder& net, int64_t resolution, bool) {
+                      return emit_mnasnet_accel(net, parsed, resolution);
+                    }};
+}
+
 std::string draw_varying_nas_bench_201(Rng& rng) {
   NasBench201Cell cell = draw_nas_bench_201(rng);
   while (cell.constant()) cell = draw_nas_bench_201(rng);
@@ -63,6 +91,24 @@ const std::vector<Entry>& entries() {
         .resolution = 32},
        understand_nas_bench_201,
        draw_varying_nas_bench_201},
+      {{.name = "fbnet",
+        .description = "FBNet for CIFAR-100: 22 layers, each one of nine blocks",
+        .code_form = "22 numbers from 0 to 8 with - between them",
+        .resolution = 32},
+       understand_fbnet,
+       [](Rng& rng) { return draw_fbnet(rng).code(); }},
+      {{.name = "ofa-mobilenet-v3",
+        .description = "Once-for-All's MobileNetV3: kernels, expansions, depths and resolution",
+        .code_form = "ks<20 kernels>_e<20 expansions>_d<5 depths>_r<side>",
+        .resolution = 224},
+       understand_ofa,
+       [](Rng& rng) { return draw_ofa(rng).code(); }},
+      {{.name = "mnasnet-accel",
+        .description = "Accel-NASBench: seven stages of inverted bottlenecks",
+        .code_form = "seven times expansion-kernel-layers-squeeze with _ between them",
+        .resolution = 224},
+       understand_mnasnet_accel,
+       [](Rng& rng) { return draw_mnasnet_accel(rng).code(); }},
   };
   return kEntries;
 }
