@@ -42,7 +42,13 @@ void BM_Gemm(benchmark::State& state) {
   }
   set_flops(state, m, k, n);
 }
-BENCHMARK(BM_Gemm)->Args({100, 256, 128})->Args({480, 192, 64})->Args({480, 384, 128});
+// The first shape stays in the first-level cache but for its right-hand side: the peak that docs/
+// performance.md measures others by.
+BENCHMARK(BM_Gemm)
+    ->Args({96, 256, 192})
+    ->Args({100, 256, 128})
+    ->Args({480, 192, 64})
+    ->Args({480, 384, 128});
 
 // With packing the right-hand side, as training does.
 void BM_GemmOfWeightGradient(benchmark::State& state) {
@@ -67,6 +73,16 @@ nn::ModelConfig config_of(int64_t hidden) {
   config.quantities = {{"latency_ms", nn::ReadOut::kSum, true, 1.0},
                        {"sram_bytes", nn::ReadOut::kMax, false, 1.0}};
   return config;
+}
+
+// Stands for a trained one: no weight is zero, as those of a fresh model's heads are.
+nn::Model trained_model(const nn::ModelConfig& config) {
+  nn::Model model = *nn::Model::create(config);
+  std::vector<float> parameters(model.parameters().begin(), model.parameters().end());
+  Rng rng(2);
+  for (float& value : parameters) value += static_cast<float>(0.05 * rng.normal());
+  if (!model.set_parameters(parameters)) std::abort();
+  return model;
 }
 
 // A chain with a skip every fourth node.
@@ -115,7 +131,7 @@ void set_nodes(benchmark::State& state, int64_t nodes) {
 
 void BM_Predict(benchmark::State& state) {
   const nn::ModelConfig config = config_of(state.range(0));
-  const nn::Model model = *nn::Model::create(config);
+  const nn::Model model = trained_model(config);
   const nn::Batch batch = chains(config, 1, 100);
   nn::Workspace workspace;
   for (auto _ : state) benchmark::DoNotOptimize(model.predict(batch, workspace).totals.data());

@@ -62,30 +62,6 @@ void AddColumnSums(const ConstMatrix& values, float* sums) {
 }
 
 template <class D>
-HWY_INLINE void MaximaOfColumns(D d, const ConstMatrix& values, int64_t column, float* out,
-                                int32_t* first) {
-  const hn::RebindToSigned<D> di;
-  auto best = hn::LoadU(d, values.data + column);
-  auto where = hn::Zero(di);
-  for (int64_t i = 1; i < values.rows; ++i) {
-    const auto value = hn::LoadU(d, values.row(i) + column);
-    const auto larger = hn::Gt(value, best);
-    best = hn::IfThenElse(larger, value, best);
-    where = hn::IfThenElse(hn::RebindMask(di, larger), hn::Set(di, static_cast<int32_t>(i)), where);
-  }
-  hn::StoreU(best, d, out + column);
-  hn::StoreU(where, di, first + column);
-}
-
-void ColumnMaxima(const ConstMatrix& values, float* out, int32_t* first) {
-  const hn::ScalableTag<float> wide;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
-  int64_t j = 0;
-  for (; j + lanes <= values.cols; j += lanes) MaximaOfColumns(wide, values, j, out, first);
-  for (; j < values.cols; ++j) MaximaOfColumns(hn::CappedTag<float, 1>(), values, j, out, first);
-}
-
-template <class D>
 HWY_INLINE void MoveOne(D d, const float* values, float rate, float* average) {
   const auto old = hn::LoadU(d, average);
   const auto step = hn::Sub(hn::LoadU(d, values), old);
@@ -111,7 +87,6 @@ HWY_EXPORT(AddAll);
 HWY_EXPORT(MultiplyAll);
 HWY_EXPORT(ReluBackward);
 HWY_EXPORT(AddColumnSums);
-HWY_EXPORT(ColumnMaxima);
 HWY_EXPORT(MoveAverage);
 
 void add(ConstMatrix from, Matrix to) { HWY_DYNAMIC_DISPATCH(AddAll)(from, to); }
@@ -122,10 +97,6 @@ void relu_backward(ConstMatrix y, Matrix dy) { HWY_DYNAMIC_DISPATCH(ReluBackward
 
 void add_column_sums(ConstMatrix values, float* sums) {
   HWY_DYNAMIC_DISPATCH(AddColumnSums)(values, sums);
-}
-
-void column_maxima(ConstMatrix values, float* out, int32_t* first) {
-  HWY_DYNAMIC_DISPATCH(ColumnMaxima)(values, out, first);
 }
 
 void move_average(int64_t count, const float* values, float rate, float* average) {

@@ -19,9 +19,6 @@ void relu_backward(ConstMatrix y, Matrix dy);
 // sums[j] += sum of column j, rows in order.
 void add_column_sums(ConstMatrix values, float* sums);
 
-// out[j] = largest value of column j and first[j] its first row; values has at least one row.
-void column_maxima(ConstMatrix values, float* out, int32_t* first);
-
 // average += rate * (values - average), for `count` numbers.
 void move_average(int64_t count, const float* values, float rate, float* average);
 

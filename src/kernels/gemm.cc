@@ -1,7 +1,7 @@
 #include "src/kernels/gemm.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "src/kernels/targets_inl.h"
 
@@ -15,7 +15,9 @@ namespace edgesage::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kTileRows = 6;  // 6 x 2 accumulators fit the 16 registers of AVX2
+// Rows of a tile. Two vectors a row: 16 accumulators of the 32 registers of AVX-512, where fewer
+// than 8 would leave its multipliers waiting; 12 of the 16 registers of AVX2.
+constexpr int64_t kTileRows = HWY_MAX_BYTES >= 64 ? 8 : 6;
 constexpr int64_t kPanel = PackedMatrix::kPanelWidth;
 // Rows of x^T dy summed before the sum goes to memory: bounds the cache that a pass touches.
 constexpr int64_t kDepthChunk = 128;
@@ -23,147 +25,164 @@ constexpr int64_t kDepthChunk = 128;
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 
-struct Tile {
-  int64_t depth;   // length of the sum
-  const float* a;  // left factor: element (row, k) at a[row * row_step + k * depth_step]
+// A run of the summed index: element (row, k) of the left factor is a[row * row_step + k *
+// depth_step].
+struct Run {
+  const float* a;
+  int64_t depth;
   int64_t row_step;
   int64_t depth_step;
-  const float* b;     // right factor: rows of a panel
-  const float* bias;  // of the first column, or null
-  bool relu;
-  bool accumulate;
-  float* c;
-  int64_t c_stride;
-  int64_t width;  // columns to write, at most two vectors
 };
 
-// The last columns of a matrix: the same arithmetic, element by element.
-HWY_INLINE void FinishNarrow(const Tile& t, const float* sums, float* c) {
-  for (int64_t j = 0; j < t.width; ++j) {
-    float value = sums[j];
-    if (t.bias != nullptr) value += t.bias[j];
-    if (t.accumulate) value += c[j];
-    c[j] = t.relu ? std::max(value, 0.0f) : value;
-  }
-}
+struct Tile {
+  Run runs[2];           // one after the other; the second may be empty
+  const float* b;        // right factor: rows of a panel
+  const float* initial;  // what the sums start with
+  int64_t initial_stride;
+  bool relu;
+  float* c;
+  int64_t c_stride;
+};
 
-HWY_INLINE V Finish(const Tile& t, V value, int64_t column, const float* c) {
-  const D d;
-  if (t.bias != nullptr) value = hn::Add(value, hn::LoadU(d, t.bias + column));
-  if (t.accumulate) value = hn::Add(value, hn::LoadU(d, c + column));
-  return t.relu ? hn::Max(value, hn::Zero(d)) : value;
-}
-
-template <int kRows>
+// kRows rows and kVectors vectors of columns. Loops over the tile are unrolled by force, or the
+// sums would be kept in memory.
+template <int kRows, int kVectors>
 HWY_INLINE void ComputeTile(const Tile& t) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V left[kRows];
-  V right[kRows];
-  for (int i = 0; i < kRows; ++i) left[i] = right[i] = hn::Zero(d);
-  const float* a = t.a;
+  V sums[kRows * kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i)
+    sums[i] = hn::LoadU(d, t.initial + i / kVectors * t.initial_stride + i % kVectors * lanes);
   const float* b = t.b;
-  const int64_t row_step = t.row_step;
-  for (int64_t k = 0; k < t.depth; ++k, a += t.depth_step, b += kPanel) {
-    const V b0 = hn::Load(d, b);
-    const V b1 = hn::Load(d, b + lanes);
-    for (int i = 0; i < kRows; ++i) {
-      const V value = hn::Set(d, a[i * row_step]);
-      left[i] = hn::MulAdd(value, b0, left[i]);
-      right[i] = hn::MulAdd(value, b1, right[i]);
+  for (const Run& run : t.runs) {
+    const float* a = run.a;
+    const int64_t row_step = run.row_step;
+    for (int64_t k = 0; k < run.depth; ++k, a += run.depth_step, b += kPanel) {
+      V right[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) right[v] = hn::Load(d, b + v * lanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows * kVectors; ++i)
+        sums[i] = hn::MulAdd(hn::Set(d, a[i / kVectors * row_step]), right[i % kVectors], sums[i]);
     }
   }
-  if (t.width < 2 * lanes) {
-    HWY_ALIGN float sums[kPanel];
-    for (int i = 0; i < kRows; ++i) {
-      hn::Store(left[i], d, sums);
-      hn::Store(right[i], d, sums + lanes);
-      FinishNarrow(t, sums, t.c + i * t.c_stride);
-    }
-    return;
-  }
-  for (int i = 0; i < kRows; ++i) {
-    float* c = t.c + i * t.c_stride;
-    hn::StoreU(Finish(t, left[i], 0, c), d, c);
-    hn::StoreU(Finish(t, right[i], lanes, c), d, c + lanes);
-  }
+  const V zero = hn::Zero(d);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i)
+    hn::StoreU(t.relu ? hn::Max(sums[i], zero) : sums[i], d,
+               t.c + i / kVectors * t.c_stride + i % kVectors * lanes);
 }
 
-void ComputeRows(Tile t, int64_t rows) {
-  for (; rows >= kTileRows; rows -= kTileRows) {
-    ComputeTile<kTileRows>(t);
-    t.a += kTileRows * t.row_step;
-    t.c += kTileRows * t.c_stride;
-  }
+template <int kVectors>
+void ComputeTileOf(const Tile& t, int64_t rows) {
   switch (rows) {
-    case 5:
-      return ComputeTile<5>(t);
-    case 4:
-      return ComputeTile<4>(t);
-    case 3:
-      return ComputeTile<3>(t);
-    case 2:
-      return ComputeTile<2>(t);
-    case 1:
-      return ComputeTile<1>(t);
-    default:
+    case 8:
+      if constexpr (kTileRows >= 8) ComputeTile<8, kVectors>(t);
       return;
+    case 7:
+      if constexpr (kTileRows >= 7) ComputeTile<7, kVectors>(t);
+      return;
+    case 6:
+      return ComputeTile<6, kVectors>(t);
+    case 5:
+      return ComputeTile<5, kVectors>(t);
+    case 4:
+      return ComputeTile<4, kVectors>(t);
+    case 3:
+      return ComputeTile<3, kVectors>(t);
+    case 2:
+      return ComputeTile<2, kVectors>(t);
+    default:
+      return ComputeTile<1, kVectors>(t);
   }
 }
 
-// All rows of one panel, strip by strip of two vectors; `t` is set for the panel's first column.
+// A tile that is not as wide as its vectors, by way of one that is.
+template <int kVectors>
+void ComputeNarrowTile(Tile t, int64_t rows, int64_t width) {
+  HWY_ALIGN float whole[kTileRows * kPanel] = {};
+  for (int64_t i = 0; i < rows; ++i)
+    std::copy_n(t.initial + i * t.initial_stride, width, whole + i * kPanel);
+  float* const c = t.c;
+  t.c = whole;
+  t.initial = whole;
+  t.initial_stride = kPanel;
+  const int64_t c_stride = std::exchange(t.c_stride, kPanel);
+  ComputeTileOf<kVectors>(t, rows);
+  for (int64_t i = 0; i < rows; ++i) std::copy_n(whole + i * kPanel, width, c + i * c_stride);
+}
+
+// Rows in tiles of nearly the same height: a low last tile would run at a fraction of the speed.
+template <int kVectors>
+void ComputeRows(Tile t, int64_t rows, int64_t width) {
+  const bool whole = width == kVectors * static_cast<int64_t>(hn::Lanes(D()));
+  for (int64_t tiles = (rows + kTileRows - 1) / kTileRows; tiles > 0; --tiles) {
+    const int64_t height = (rows + tiles - 1) / tiles;
+    if (whole) {
+      ComputeTileOf<kVectors>(t, height);
+    } else {
+      ComputeNarrowTile<kVectors>(t, height, width);
+    }
+    for (Run& run : t.runs) run.a += height * run.row_step;
+    t.initial += height * t.initial_stride;
+    t.c += height * t.c_stride;
+    rows -= height;
+  }
+}
+
+// All rows of one panel, strip by strip of up to two vectors; `t` is set for the first column.
 void ComputePanel(Tile t, int64_t rows, int64_t width) {
-  const auto strip = 2 * static_cast<int64_t>(hn::Lanes(D()));
-  for (int64_t column = 0; column < width; column += strip) {
-    t.width = std::min(strip, width - column);
-    ComputeRows(t, rows);
-    t.b += strip;
-    t.c += strip;
-    if (t.bias != nullptr) t.bias += strip;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  for (int64_t column = 0; column < width; column += 2 * lanes) {
+    const int64_t left = width - column;
+    if (left <= lanes) {
+      ComputeRows<1>(t, rows, left);
+    } else {
+      ComputeRows<2>(t, rows, std::min(2 * lanes, left));
+    }
+    t.b += 2 * lanes;
+    t.initial += 2 * lanes;
+    t.c += 2 * lanes;
   }
 }
 
-void Gemm(const ConstMatrix& a, const PackedMatrix& b, const GemmOptions& options,
-          const Matrix& c) {
-  Tile t{.depth = b.rows(),
-         .a = a.data,
-         .row_step = a.stride,
-         .depth_step = 1,
+alignas(64) constexpr float kZeros[kPanel] = {};
+
+void Gemm(const ConstMatrix& first, const ConstMatrix& second, const PackedMatrix& b,
+          const GemmOptions& options, const Matrix& c) {
+  Tile t{.runs = {{first.data, first.cols, first.stride, 1},
+                  {second.data, second.cols, second.stride, 1}},
          .b = nullptr,
-         .bias = nullptr,
+         .initial = kZeros,
+         .initial_stride = 0,
          .relu = options.relu,
-         .accumulate = options.accumulate,
          .c = nullptr,
-         .c_stride = c.stride,
-         .width = 0};
+         .c_stride = c.stride};
   for (int64_t p = 0; p < b.panels(); ++p) {
     const int64_t column = p * kPanel;
     t.b = b.panel(p);
     t.c = c.data + column;
-    t.bias = options.bias == nullptr ? nullptr : options.bias + column;
+    if (options.bias != nullptr) t.initial = options.bias + column;
     ComputePanel(t, c.rows, std::min(kPanel, b.cols() - column));
   }
 }
 
 void GemmTransposed(const ConstMatrix& x, const PackedMatrix& dy, const Matrix& dw) {
-  Tile t{.depth = 0,
-         .a = nullptr,
-         .row_step = 1,
-         .depth_step = x.stride,
+  Tile t{.runs = {},
          .b = nullptr,
-         .bias = nullptr,
+         .initial = nullptr,
+         .initial_stride = dw.stride,
          .relu = false,
-         .accumulate = true,
          .c = nullptr,
-         .c_stride = dw.stride,
-         .width = 0};
+         .c_stride = dw.stride};
   for (int64_t first = 0; first < dy.rows(); first += kDepthChunk) {
-    t.depth = std::min(kDepthChunk, dy.rows() - first);
+    t.runs[0] = {x.row(first), std::min(kDepthChunk, dy.rows() - first), 1, x.stride};
     for (int64_t p = 0; p < dy.panels(); ++p) {
       const int64_t column = p * kPanel;
-      t.a = x.row(first);
       t.b = dy.panel(p) + first * kPanel;
       t.c = dw.data + column;
+      t.initial = t.c;
       ComputePanel(t, dw.rows, std::min(kPanel, dy.cols() - column));
     }
   }
@@ -214,7 +233,12 @@ void PackedMatrix::pack_transposed(ConstMatrix source) {
 }
 
 void gemm(ConstMatrix a, const PackedMatrix& b, const GemmOptions& options, Matrix c) {
-  HWY_DYNAMIC_DISPATCH(Gemm)(a, b, options, c);
+  HWY_DYNAMIC_DISPATCH(Gemm)(a, {}, b, options, c);
+}
+
+void gemm(ConstMatrix left, ConstMatrix right, const PackedMatrix& b, const GemmOptions& options,
+          Matrix c) {
+  HWY_DYNAMIC_DISPATCH(Gemm)(left, right, b, options, c);
 }
 
 void gemm_transposed_accumulate(ConstMatrix x, const PackedMatrix& dy, Matrix dw) {

@@ -4,8 +4,8 @@
 //   to inputs    dX = dY W^T            gemm(dY, W packed transposed, {}, dX)
 //   to weights   dW += X^T dY           gemm_transposed_accumulate(X, packed dY, dW)
 //
-// Every element is one chain of multiply-adds in the order of the summed index (for the weights'
-// product, chains of a fixed number of rows), so a row's result does not depend on the other rows,
+// Every element is one chain of multiply-adds in the order of the summed index, which starts with
+// the bias or with what is added to; so a row's result does not depend on the other rows,
 // and there are no threads inside. Not reentrant on one PackedMatrix that is being packed;
 // otherwise thread-safe.
 #pragma once
@@ -44,12 +44,16 @@ class PackedMatrix {
 
 struct GemmOptions {
   const float* bias = nullptr;  // b.cols() values added to every row, or none
-  bool relu = false;            // clip at zero, after bias and accumulation
-  bool accumulate = false;      // add to what c holds
+  bool relu = false;            // clip at zero, after the bias
 };
 
-// c = act(a b + bias [+ c]); a is c.rows x b.rows, c has b.cols columns.
+// c = act(a b + bias); a is c.rows x b.rows, c has b.cols columns.
 void gemm(ConstMatrix a, const PackedMatrix& b, const GemmOptions& options, Matrix c);
+
+// The same for a left-hand side in two blocks of columns, which need not lie side by side: bit for
+// bit what their concatenation would give.
+void gemm(ConstMatrix left, ConstMatrix right, const PackedMatrix& b, const GemmOptions& options,
+          Matrix c);
 
 // dw += x^T dy; x is dy.rows() x dw.rows.
 void gemm_transposed_accumulate(ConstMatrix x, const PackedMatrix& dy, Matrix dw);

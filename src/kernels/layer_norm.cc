@@ -1,5 +1,6 @@
 #include "src/kernels/layer_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/kernels/targets_inl.h"
@@ -33,8 +34,8 @@ HWY_INLINE float RowSum(const float* z, int64_t width) {
   return total;
 }
 
-// Writes z - mean to `centred` and returns the sum of its squares.
-HWY_INLINE float Centre(const float* z, float mean, int64_t width, float* centred) {
+// Sum of the squares of z - mean.
+HWY_INLINE float SquareSum(const float* z, float mean, int64_t width) {
   const Wide d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto squares = hn::Zero(d);
@@ -42,44 +43,88 @@ HWY_INLINE float Centre(const float* z, float mean, int64_t width, float* centre
   for (; j + lanes <= width; j += lanes) {
     const auto value = hn::Sub(hn::LoadU(d, z + j), hn::Set(d, mean));
     squares = hn::MulAdd(value, value, squares);
-    hn::StoreU(value, d, centred + j);
   }
   float total = Total(d, squares);
-  for (; j < width; ++j) {
-    const float value = z[j] - mean;
-    total += value * value;
-    centred[j] = value;
-  }
+  for (; j < width; ++j) total += (z[j] - mean) * (z[j] - mean);
   return total;
 }
 
-template <class D>
-HWY_INLINE void ScaleAndClip(D d, float scale, const float* gain, const float* bias, float* normal,
-                             float* y) {
-  const auto value = hn::Mul(hn::LoadU(d, normal), hn::Set(d, scale));
-  hn::StoreU(value, d, normal);
-  const auto affine = hn::MulAdd(value, hn::LoadU(d, gain), hn::LoadU(d, bias));
-  hn::StoreU(hn::Max(affine, hn::Zero(d)), d, y);
+// One row of the forward pass; pointers that are null are left out.
+struct Row {
+  const float* z;
+  float mean;
+  float scale;
+  const float* gain;
+  const float* bias;
+  const float* factor;
+  const float* residual;
+  float* normal;
+  float* y;
+};
+
+template <bool kKeep, bool kFactor, bool kResidual, class D>
+HWY_INLINE void WriteColumns(D d, const Row& row, int64_t j) {
+  const auto centred = hn::Sub(hn::LoadU(d, row.z + j), hn::Set(d, row.mean));
+  const auto normal = hn::Mul(centred, hn::Set(d, row.scale));
+  if constexpr (kKeep) hn::StoreU(normal, d, row.normal + j);
+  auto y = hn::MulAdd(normal, hn::LoadU(d, row.gain + j), hn::LoadU(d, row.bias + j));
+  y = hn::Max(y, hn::Zero(d));
+  if constexpr (kFactor) y = hn::Mul(y, hn::LoadU(d, row.factor + j));
+  if constexpr (kResidual) y = hn::Add(y, hn::LoadU(d, row.residual + j));
+  hn::StoreU(y, d, row.y + j);
+}
+
+template <bool kKeep, bool kFactor, bool kResidual>
+HWY_INLINE void WriteRow(const Row& row, int64_t width) {
+  const Wide wide;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
+  int64_t j = 0;
+  for (; j + lanes <= width; j += lanes) WriteColumns<kKeep, kFactor, kResidual>(wide, row, j);
+  for (; j < width; ++j) WriteColumns<kKeep, kFactor, kResidual>(Narrow(), row, j);
+}
+
+// Step by step for a few rows at a time rather than row by row: a row is one long chain of
+// dependent operations, and the rows' chains overlap only where they are near each other.
+template <bool kKeep, bool kFactor, bool kResidual>
+void ForwardRows(const ConstMatrix& z, const float* gain, const float* bias,
+                 const LayerNormState& state, const LayerNormAfter& after, const Matrix& y) {
+  constexpr int64_t kGroup = 16;
+  const int64_t width = z.cols;
+  const float share = 1.0f / static_cast<float>(width);
+  float mean[kGroup], scale[kGroup];
+  for (int64_t first = 0; first < z.rows; first += kGroup) {
+    const int64_t count = std::min(kGroup, z.rows - first);
+    for (int64_t i = 0; i < count; ++i) mean[i] = RowSum(z.row(first + i), width) * share;
+    for (int64_t i = 0; i < count; ++i)
+      scale[i] = SquareSum(z.row(first + i), mean[i], width) * share + kLayerNormEpsilon;
+    for (int64_t i = 0; i < count; ++i) scale[i] = 1.0f / std::sqrt(scale[i]);
+    if constexpr (kKeep) std::copy_n(scale, count, state.inverse_deviation + first);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = first + i;
+      WriteRow<kKeep, kFactor, kResidual>({.z = z.row(at),
+                                           .mean = mean[i],
+                                           .scale = scale[i],
+                                           .gain = gain,
+                                           .bias = bias,
+                                           .factor = after.factor.row(at),
+                                           .residual = after.residual.row(at),
+                                           .normal = state.normal.row(at),
+                                           .y = y.row(at)},
+                                          width);
+    }
+  }
 }
 
 void Forward(const ConstMatrix& z, const float* gain, const float* bias,
-             const LayerNormState& state, const Matrix& y) {
-  const Wide wide;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
-  const int64_t width = z.cols;
-  const float share = 1.0f / static_cast<float>(width);
-  for (int64_t i = 0; i < z.rows; ++i) {
-    float* normal = state.normal.row(i);
-    const float mean = RowSum(z.row(i), width) * share;
-    const float variance = Centre(z.row(i), mean, width, normal) * share;
-    const float scale = 1.0f / std::sqrt(variance + kLayerNormEpsilon);
-    state.inverse_deviation[i] = scale;
-    float* out = y.row(i);
-    int64_t j = 0;
-    for (; j + lanes <= width; j += lanes)
-      ScaleAndClip(wide, scale, gain + j, bias + j, normal + j, out + j);
-    for (; j < width; ++j) ScaleAndClip(Narrow(), scale, gain + j, bias + j, normal + j, out + j);
-  }
+             const LayerNormState& state, const LayerNormAfter& after, const Matrix& y) {
+  constexpr decltype(&Forward) kForms[] = {
+      ForwardRows<false, false, false>, ForwardRows<false, false, true>,
+      ForwardRows<false, true, false>,  ForwardRows<false, true, true>,
+      ForwardRows<true, false, false>,  ForwardRows<true, false, true>,
+      ForwardRows<true, true, false>,   ForwardRows<true, true, true>};
+  const int form = (state.normal.data != nullptr ? 4 : 0) + (after.factor.data != nullptr ? 2 : 0) +
+                   (after.residual.data != nullptr ? 1 : 0);
+  kForms[form](z, gain, bias, state, after, y);
 }
 
 template <class D>
@@ -154,8 +199,8 @@ HWY_EXPORT(Forward);
 HWY_EXPORT(Backward);
 
 void layer_norm_relu(ConstMatrix z, const float* gain, const float* bias,
-                     const LayerNormState& state, Matrix y) {
-  HWY_DYNAMIC_DISPATCH(Forward)(z, gain, bias, state, y);
+                     const LayerNormState& state, const LayerNormAfter& after, Matrix y) {
+  HWY_DYNAMIC_DISPATCH(Forward)(z, gain, bias, state, after, y);
 }
 
 void layer_norm_relu_backward(ConstMatrix dy, const LayerNormState& state, const float* gain,

@@ -19,6 +19,10 @@ struct ConstMatrix {
   int64_t stride = 0;
 
   [[nodiscard]] const float* row(int64_t i) const { return data + i * stride; }
+  // Rows [first, first + count); of a view without data, none.
+  [[nodiscard]] ConstMatrix slice(int64_t first, int64_t count) const {
+    return data == nullptr ? ConstMatrix{} : ConstMatrix{row(first), count, cols, stride};
+  }
 };
 
 struct Matrix {
@@ -31,6 +35,9 @@ struct Matrix {
   // Columns [first, first + count) of the same rows.
   [[nodiscard]] Matrix columns(int64_t first, int64_t count) const {
     return {data + first, rows, count, stride};
+  }
+  [[nodiscard]] Matrix slice(int64_t first, int64_t count) const {
+    return data == nullptr ? Matrix{} : Matrix{row(first), count, cols, stride};
   }
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "src/base/rng.h"
-#include "src/kernels/elementwise.h"
 #include "src/kernels/layer_norm.h"
 #include "src/kernels/segment.h"
 #include "src/nn/network.h"
@@ -14,26 +13,9 @@ using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::scratch;
 
-void fill_input(const Network& network, const Batch& batch, Matrix input) {
-  const int64_t features = batch.features, embedding = network.config.embedding;
-  const float* table = network.at(network.layout.embedding);
-  for (int64_t i = 0; i < input.rows; ++i) {
-    float* row = input.row(i);
-    std::copy_n(batch.x.data() + i * features, features, row);
-    std::copy_n(table + batch.kind[static_cast<size_t>(i)] * embedding, embedding, row + features);
-  }
-}
-
-// y = relu(layer norm(input W + b)).
-void normed_dense(const Network& network, const NormedDense& dense,
-                  const kernels::PackedMatrix& weight, ConstMatrix input, LayerBuffers& buffers,
-                  Matrix y) {
-  const Matrix normal = scratch(buffers.normal, y.rows, y.cols);
-  const Matrix deviation = scratch(buffers.inverse_deviation, y.rows, 1);
-  kernels::gemm(input, weight, {.bias = network.at(dense.bias)}, normal);
-  kernels::layer_norm_relu(normal, network.at(dense.gain), network.at(dense.shift),
-                           {normal, deviation.data}, y);
-}
+// Nodes are worked on in blocks of at most this many, so that what lies between the steps of a
+// layer stays in the nearest cache.
+constexpr int64_t kBlock = 48;
 
 // 0 or 1 / (1 - rate), sixteen bits of randomness each.
 void draw_kept(double rate, Rng rng, Matrix kept) {
@@ -47,77 +29,176 @@ void draw_kept(double rate, Rng rng, Matrix kept) {
   }
 }
 
-// Columns 1 and 2 of a layer's input: the means over both kinds of neighbours.
-void fill_neighbours(const Batch& batch, Matrix input, int64_t hidden) {
-  const Matrix own = input.columns(0, hidden);
-  kernels::segment_mean({batch.producers.offset.data(), batch.producers.index.data()}, own,
-                        input.columns(hidden, hidden));
-  kernels::segment_mean({batch.consumers.offset.data(), batch.consumers.index.data()}, own,
-                        input.columns(2 * hidden, hidden));
-}
+class ForwardPass {
+ public:
+  // With `keep`, activations stay in the workspace as backward wants them.
+  ForwardPass(const Network& network, const Batch& batch, const Dropout& dropout, bool keep,
+              Workspace& workspace)
+      : network_(network),
+        config_(network.config),
+        layout_(network.layout),
+        batch_(batch),
+        dropout_(dropout),
+        keep_(keep),
+        workspace_(workspace),
+        nodes_(batch.nodes()),
+        graphs_(batch.graphs()),
+        hidden_(config_.hidden),
+        last_(scratch(workspace.last, nodes_, hidden_)) {}
 
-void encode(const Network& network, const Batch& batch, const Dropout& dropout,
-            Workspace& workspace) {
-  const int64_t nodes = batch.nodes(), hidden = network.config.hidden;
-  const auto layers = static_cast<size_t>(network.config.layers);
-  workspace.layers.resize(layers);
-  const auto output_of = [&](size_t next) {
-    if (next == layers) return scratch(workspace.last, nodes, hidden);
-    return scratch(workspace.layers[next].input, nodes, 3 * hidden).columns(0, hidden);
-  };
-  const Matrix input =
-      scratch(workspace.encoder.input, nodes, int64_t{batch.features} + network.config.embedding);
-  fill_input(network, batch, input);
-  normed_dense(network, network.layout.encoder, network.packed.encoder, input, workspace.encoder,
-               output_of(0));
-  for (size_t l = 0; l < layers; ++l) {
-    LayerBuffers& buffers = workspace.layers[l];
-    const Matrix layer_input = scratch(buffers.input, nodes, 3 * hidden);
-    fill_neighbours(batch, layer_input, hidden);
-    const Matrix next = output_of(l + 1);
-    normed_dense(network, network.layout.layers[l], network.packed.layers[l], layer_input, buffers,
-                 next);
-    if (dropout.rate > 0) {
-      const Matrix kept = scratch(buffers.kept, nodes, hidden);
-      draw_kept(dropout.rate, Rng(dropout.seed + l), kept);
-      kernels::multiply(kept, next);
-    }
-    kernels::add(layer_input.columns(0, hidden), next);
+  void run() {
+    workspace_.layers.resize(layout_.layers.size());
+    encoder();
+    for (size_t l = 0; l < layout_.layers.size(); ++l) layer(l);
+    node_head();
+    pool();
+    graph_head();
+    read_out(config_, batch_, workspace_);
   }
-}
 
-// Mean and maximum over the nodes, log(1 + nodes), graph features.
-void pool(const Network& network, const Batch& batch, Workspace& workspace) {
-  const int64_t graphs = batch.graphs(), hidden = network.config.hidden;
-  const Matrix last = scratch(workspace.last, batch.nodes(), hidden);
-  const Matrix pooled = scratch(workspace.pooled, graphs, network.config.pooled());
-  workspace.largest.resize(static_cast<size_t>(graphs * hidden));
-  for (int64_t g = 0; g < graphs; ++g) {
-    const int32_t first = batch.graph_offset[static_cast<size_t>(g)];
-    const int64_t count = batch.graph_offset[static_cast<size_t>(g) + 1] - first;
-    float* row = pooled.row(g);
-    int32_t* largest = workspace.largest.data() + g * hidden;
-    std::fill_n(row, 2 * hidden, 0.0f);
-    if (count > 0) {
-      const ConstMatrix nodes{last.row(first), count, hidden, hidden};
-      kernels::add_column_sums(nodes, row);
-      for (int64_t j = 0; j < hidden; ++j) row[j] /= static_cast<float>(count);
-      kernels::column_maxima(nodes, row + hidden, largest);
-      for (int64_t j = 0; j < hidden; ++j) largest[j] += first;
+ private:
+  // Calls body(first, count) for blocks of nearly the same size.
+  template <class Body>
+  void for_each_block(Body body) const {
+    int64_t first = 0;
+    for (int64_t blocks = (nodes_ + kBlock - 1) / kBlock; blocks > 0; --blocks) {
+      const int64_t count = (nodes_ - first + blocks - 1) / blocks;
+      body(first, count);
+      first += count;
     }
-    row[2 * hidden] = static_cast<float>(std::log1p(static_cast<double>(count)));
-    std::copy_n(batch.globals.data() + g * batch.globals_width, batch.globals_width,
-                row + 2 * hidden + 1);
   }
-}
 
-void two_layers(const Network& network, const Dense& first,
-                const kernels::PackedMatrix& first_weight, const Dense& second,
-                const kernels::PackedMatrix& second_weight, ConstMatrix input, Matrix hidden,
-                Matrix out) {
-  kernels::gemm(input, first_weight, {.bias = network.at(first.bias), .relu = true}, hidden);
-  kernels::gemm(hidden, second_weight, {.bias = network.at(second.bias)}, out);
-}
+  // Rows of a matrix that lives as long as the workspace, or of scratch for one block.
+  Matrix rows_of(kernels::AlignedFloats& kept, kernels::AlignedFloats& block, int64_t first,
+                 int64_t count, int64_t cols) const {
+    if (keep_) return scratch(kept, nodes_, cols).slice(first, count);
+    return scratch(block, std::min(kBlock, nodes_), cols).slice(0, count);
+  }
+
+  // Where the input of layer `l` stands, which is what came out of the one before; of the layer
+  // after the last one, the result.
+  Matrix nodes_of(size_t l) {
+    const size_t to_go = layout_.layers.size() - l;
+    if (to_go == 0) return last_;
+    if (keep_) return scratch(workspace_.layers[l].input, nodes_, 3 * hidden_).columns(0, hidden_);
+    return to_go % 2 == 0 ? last_ : scratch(workspace_.other, nodes_, hidden_);
+  }
+
+  // y = relu(layer norm([left right] W + b)), and what follows, for a block of nodes.
+  void normed_dense(const NormedDense& dense, const kernels::PackedMatrix& weight, ConstMatrix left,
+                    ConstMatrix right, LayerBuffers& buffers, int64_t first,
+                    const kernels::LayerNormAfter& after, Matrix y) {
+    const Matrix z = rows_of(buffers.normal, workspace_.block_normal, first, y.rows, hidden_);
+    kernels::LayerNormState state;
+    if (keep_) state = {z, scratch(buffers.inverse_deviation, nodes_, 1).slice(first, y.rows).data};
+    kernels::gemm(left, right, weight, {.bias = network_.at(dense.bias)}, z);
+    kernels::layer_norm_relu(z, network_.at(dense.gain), network_.at(dense.shift), state, after, y);
+  }
+
+  void fill_input(int64_t first, Matrix input) const {
+    const int64_t features = batch_.features, embedding = config_.embedding;
+    const float* table = network_.at(layout_.embedding);
+    for (int64_t i = 0; i < input.rows; ++i) {
+      float* row = input.row(i);
+      std::copy_n(batch_.x.data() + (first + i) * features, features, row);
+      std::copy_n(table + batch_.kind[static_cast<size_t>(first + i)] * embedding, embedding,
+                  row + features);
+    }
+  }
+
+  void encoder() {
+    const Matrix out = nodes_of(0);
+    const int64_t width = int64_t{config_.features} + config_.embedding;
+    for_each_block([&](int64_t first, int64_t count) {
+      const Matrix input =
+          rows_of(workspace_.encoder.input, workspace_.block_input, first, count, width);
+      fill_input(first, input);
+      normed_dense(layout_.encoder, network_.packed.encoder, input, {}, workspace_.encoder, first,
+                   {}, out.slice(first, count));
+    });
+  }
+
+  // The means over both kinds of neighbours of a block of nodes, side by side.
+  void fill_means(ConstMatrix own, int64_t first, Matrix means) const {
+    int64_t column = 0;
+    for (const Csr* csr : {&batch_.producers, &batch_.consumers}) {
+      kernels::segment_mean({csr->offset.data() + first, csr->index.data()}, own,
+                            means.columns(column, hidden_));
+      column += hidden_;
+    }
+  }
+
+  void layer(size_t l) {
+    LayerBuffers& buffers = workspace_.layers[l];
+    const Matrix own = nodes_of(l), out = nodes_of(l + 1);
+    ConstMatrix kept;
+    if (dropout_.rate > 0) {
+      const Matrix drawn = scratch(buffers.kept, nodes_, hidden_);
+      draw_kept(dropout_.rate, Rng(dropout_.seed + l), drawn);
+      kept = drawn;
+    }
+    for_each_block([&](int64_t first, int64_t count) {
+      const Matrix means = rows_of(buffers.input, workspace_.block_input, first, count, 3 * hidden_)
+                               .columns(hidden_, 2 * hidden_);
+      fill_means(own, first, means);
+      const Matrix rows = own.slice(first, count);
+      normed_dense(layout_.layers[l], network_.packed.layers[l], rows, means, buffers, first,
+                   {.factor = kept.slice(first, count), .residual = rows}, out.slice(first, count));
+    });
+  }
+
+  void two_layers(const Dense& first, const kernels::PackedMatrix& first_weight,
+                  const Dense& second, const kernels::PackedMatrix& second_weight,
+                  ConstMatrix input, Matrix hidden, Matrix out) const {
+    kernels::gemm(input, first_weight, {.bias = network_.at(first.bias), .relu = true}, hidden);
+    kernels::gemm(hidden, second_weight, {.bias = network_.at(second.bias)}, out);
+  }
+
+  void node_head() {
+    const Matrix out = scratch(workspace_.node_out, nodes_, config_.columns());
+    for_each_block([&](int64_t first, int64_t count) {
+      two_layers(layout_.node_hidden, network_.packed.node_hidden, layout_.node_out,
+                 network_.packed.node_out, last_.slice(first, count),
+                 rows_of(workspace_.node_hidden, workspace_.node_hidden, first, count,
+                         config_.node_hidden()),
+                 out.slice(first, count));
+    });
+  }
+
+  // Mean and maximum over the nodes, log(1 + nodes), graph features.
+  void pool() {
+    const Matrix pooled = scratch(workspace_.pooled, graphs_, config_.pooled());
+    workspace_.largest.resize(static_cast<size_t>(graphs_ * hidden_));
+    const kernels::Segments nodes_of_graphs{batch_.graph_offset.data(), nullptr};
+    kernels::segment_mean(nodes_of_graphs, last_, pooled.columns(0, hidden_));
+    kernels::segment_maximum(nodes_of_graphs, last_, pooled.columns(hidden_, hidden_),
+                             workspace_.largest.data());
+    for (int64_t g = 0; g < graphs_; ++g) {
+      const auto at = static_cast<size_t>(g);
+      const int32_t count = batch_.graph_offset[at + 1] - batch_.graph_offset[at];
+      float* rest = pooled.row(g) + 2 * hidden_;
+      rest[0] = static_cast<float>(std::log1p(static_cast<double>(count)));
+      std::copy_n(batch_.globals.data() + g * batch_.globals_width, batch_.globals_width, rest + 1);
+    }
+  }
+
+  void graph_head() {
+    two_layers(layout_.graph_hidden, network_.packed.graph_hidden, layout_.graph_out,
+               network_.packed.graph_out, scratch(workspace_.pooled, graphs_, config_.pooled()),
+               scratch(workspace_.graph_hidden, graphs_, hidden_),
+               scratch(workspace_.graph_out, graphs_, 2 * int64_t{config_.quantity_count()}));
+  }
+
+  const Network& network_;
+  const ModelConfig& config_;
+  const Layout& layout_;
+  const Batch& batch_;
+  const Dropout& dropout_;
+  bool keep_;
+  Workspace& workspace_;
+  int64_t nodes_, graphs_, hidden_;
+  Matrix last_;
+};
 
 }  // namespace
 
@@ -135,21 +216,11 @@ void pack(const Layout& layout, const float* parameters, PackedWeights& packed) 
 
 void forward(const Network& network, const Batch& batch, const Dropout& dropout,
              Workspace& workspace) {
-  const ModelConfig& config = network.config;
-  const Layout& layout = network.layout;
-  const PackedWeights& packed = network.packed;
-  const int64_t nodes = batch.nodes(), graphs = batch.graphs();
-  encode(network, batch, dropout, workspace);
-  pool(network, batch, workspace);
-  two_layers(network, layout.node_hidden, packed.node_hidden, layout.node_out, packed.node_out,
-             scratch(workspace.last, nodes, config.hidden),
-             scratch(workspace.node_hidden, nodes, config.node_hidden()),
-             scratch(workspace.node_out, nodes, config.columns()));
-  two_layers(network, layout.graph_hidden, packed.graph_hidden, layout.graph_out, packed.graph_out,
-             scratch(workspace.pooled, graphs, config.pooled()),
-             scratch(workspace.graph_hidden, graphs, config.hidden),
-             scratch(workspace.graph_out, graphs, 2 * int64_t{config.quantity_count()}));
-  read_out(config, batch, workspace);
+  ForwardPass(network, batch, dropout, true, workspace).run();
+}
+
+void infer(const Network& network, const Batch& batch, Workspace& workspace) {
+  ForwardPass(network, batch, {}, false, workspace).run();
 }
 
 }  // namespace edgesage::nn

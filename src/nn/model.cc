@@ -35,7 +35,7 @@ Status Model::set_parameters(std::span<const float> parameters) {
 }
 
 const Outputs& Model::predict(const Batch& batch, Workspace& workspace) const {
-  forward({config_, layout_, parameters_.data(), packed_}, batch, {}, workspace);
+  infer(network(), batch, workspace);
   return workspace.outputs;
 }
 

@@ -37,11 +37,14 @@ struct Dropout {
   uint64_t seed = 0;
 };
 
-// Fills the workspace up to the heads' outputs, then its Outputs.
+// Fills the workspace with all that backward needs, then its Outputs.
 void forward(const Network& network, const Batch& batch, const Dropout& dropout,
              Workspace& workspace);
 
-// The second part of forward: heads' outputs to costs, totals and shares.
+// The same outputs, bit for bit, for prediction: without dropout, in less memory and time.
+void infer(const Network& network, const Batch& batch, Workspace& workspace);
+
+// The last part of both: heads' outputs to costs, totals and shares.
 void read_out(const ModelConfig& config, const Batch& batch, Workspace& workspace);
 
 struct BackwardBuffers {

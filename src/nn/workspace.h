@@ -1,7 +1,8 @@
 // What a forward pass keeps: results for the caller, activations for the backward pass.
 //
 // One workspace serves one call at a time; it grows with the largest batch seen and is then reused
-// without allocating.
+// without allocating. A pass for prediction keeps no more than it needs: the node vectors of two
+// layers, and the rest for a block of nodes at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct Outputs {
   int32_t embedding_width = 0;
 };
 
+// Filled by a pass that is followed by a backward pass, and only there.
 struct LayerBuffers {
   kernels::AlignedFloats input;              // nodes x (hidden, producers' mean, consumers' mean)
   kernels::AlignedFloats normal;             // nodes x hidden, before gain
@@ -39,8 +41,11 @@ struct Workspace {
 
   LayerBuffers encoder;  // input: nodes x (features, embedding)
   std::vector<LayerBuffers> layers;
+  kernels::AlignedFloats other;         // nodes x hidden: the layer before, in prediction
+  kernels::AlignedFloats block_input;   // as LayerBuffers::input and normal, for a block of nodes
+  kernels::AlignedFloats block_normal;  // in prediction
   kernels::AlignedFloats last;          // nodes x hidden
-  kernels::AlignedFloats node_hidden;   // nodes x hidden / 2
+  kernels::AlignedFloats node_hidden;   // nodes (of a block, in prediction) x hidden / 2
   kernels::AlignedFloats node_out;      // nodes x columns
   kernels::AlignedFloats pooled;        // graphs x pooled
   std::vector<int32_t> largest;         // graphs x hidden: node of the maximum, in the batch

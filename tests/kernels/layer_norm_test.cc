@@ -45,7 +45,7 @@ TEST(LayerNormRelu, EqualsFormulaInDouble) {
     TestMatrix z(rng, rows, width, 3.0), normal(rows, width, 1, 0.0f), y(rows, width, 2, 0.0f);
     const auto gain = random_floats(rng, width), bias = random_floats(rng, width);
     std::vector<float> deviation(static_cast<size_t>(rows));
-    layer_norm_relu(z.view(), gain.data(), bias.data(), {normal.view(), deviation.data()},
+    layer_norm_relu(z.view(), gain.data(), bias.data(), {normal.view(), deviation.data()}, {},
                     y.view());
     EXPECT_TRUE(y.gaps_untouched() && normal.gaps_untouched());
     for (int64_t i = 0; i < rows; ++i) {
@@ -58,6 +58,29 @@ TEST(LayerNormRelu, EqualsFormulaInDouble) {
   });
 }
 
+TEST(LayerNormRelu, WhatFollowsInTheSamePassEqualsItDoneAfterwards) {
+  for_each_target_and_seed([](Rng& rng) {
+    const int64_t rows = random_size(rng, 40), width = random_size(rng, 140);
+    TestMatrix z(rng, rows, width), factor(rng, rows, width), residual(rng, rows, width);
+    TestMatrix plain(rows, width, 1, 0.0f), normal = plain, y(rows, width, 2, 0.0f);
+    const auto gain = random_floats(rng, width), bias = random_floats(rng, width);
+    std::vector<float> deviation(static_cast<size_t>(rows));
+    layer_norm_relu(z.view(), gain.data(), bias.data(), {normal.view(), deviation.data()}, {},
+                    plain.view());
+    const bool scaled = rng.chance(0.5), added = rng.chance(0.5);
+    layer_norm_relu(z.view(), gain.data(), bias.data(), {},
+                    {.factor = scaled ? factor.view() : Matrix{},
+                     .residual = added ? residual.view() : Matrix{}},
+                    y.view());
+    EXPECT_TRUE(y.gaps_untouched());
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < width; ++j) {
+        const float product = scaled ? plain.at(i, j) * factor.at(i, j) : plain.at(i, j);
+        EXPECT_EQ(y.at(i, j), added ? product + residual.at(i, j) : product);
+      }
+  });
+}
+
 TEST(LayerNormRelu, BackwardAgreesWithFiniteDifferences) {
   for_each_target_and_seed([](Rng& rng) {
     const int64_t rows = random_size(rng, 5), width = random_size(rng, 50);
@@ -66,7 +89,7 @@ TEST(LayerNormRelu, BackwardAgreesWithFiniteDifferences) {
     const auto gain = random_floats(rng, width), bias = random_floats(rng, width);
     std::vector<float> deviation(static_cast<size_t>(rows)), dgain(gain.size()), dbias(gain.size());
     const LayerNormState state{normal.view(), deviation.data()};
-    layer_norm_relu(z.view(), gain.data(), bias.data(), state, y.view());
+    layer_norm_relu(z.view(), gain.data(), bias.data(), state, {}, y.view());
     layer_norm_relu_backward(dy.view(), state, gain.data(), bias.data(), dz.view(), dgain.data(),
                              dbias.data());
     EXPECT_TRUE(dz.gaps_untouched());
@@ -98,7 +121,7 @@ TEST(LayerNormRelu, ConstantRowGivesTheBias) {
     TestMatrix z(2, 19, 0, 4.0f), normal(2, 19, 0, 1.0f), y(2, 19, 0, 1.0f);
     const std::vector<float> gain(19, 2.0f), bias(19, 0.5f);
     float deviation[2];
-    layer_norm_relu(z.view(), gain.data(), bias.data(), {normal.view(), deviation}, y.view());
+    layer_norm_relu(z.view(), gain.data(), bias.data(), {normal.view(), deviation}, {}, y.view());
     for (int64_t j = 0; j < 19; ++j) EXPECT_NEAR(y.at(1, j), 0.5, 1e-3);
   });
 }

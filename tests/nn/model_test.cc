@@ -144,6 +144,18 @@ TEST(Model, BatchedGraphsEqualSingleOnesBitForBit) {
   }
 }
 
+TEST(Model, PredictionEqualsThePassThatKeepsEverythingBitForBit) {
+  for (const int32_t nodes : {1, 47, 48, 49, 100, 150}) {
+    Fixture f(30, {.graphs = 2, .max_nodes = nodes, .min_nodes = nodes});
+    const Outputs predicted = f.model.predict(f.batch, f.workspace);
+    Workspace keeping;
+    forward(f.model.network(), f.batch, {}, keeping);
+    EXPECT_EQ(predicted.totals, keeping.outputs.totals);
+    EXPECT_EQ(predicted.node_costs, keeping.outputs.node_costs);
+    EXPECT_EQ(predicted.embedding, keeping.outputs.embedding);
+  }
+}
+
 TEST(Model, FreeNodesCostExactlyNothing) {
   Fixture f(14, {.graphs = 3, .max_nodes = 20, .free_share = 0.5});
   const Outputs& out = f.model.predict(f.batch, f.workspace);
