@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "src/base/hash.h"
 #include "src/base/text.h"
 #include "src/graph/builder.h"
+#include "src/spaces/code_text.h"
 #include "src/spaces/fbnet.h"
 #include "src/spaces/mnasnet_accel.h"
 #include "src/spaces/nas_bench_201.h"
@@ -83,8 +85,8 @@ std::string draw_varying_nas_bench_201(Rng& rng) {
   return cell.code();
 }
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> kEntries{
+const std::array<Entry, kPublishedCount>& entries() {
+  static const std::array<Entry, kPublishedCount> kEntries{{
       {{.name = "nas-bench-201",
         .description = "NAS-Bench-201: one of 15,625 cells of four nodes, fifteen times",
         .code_form = "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|",
@@ -109,7 +111,7 @@ const std::vector<Entry>& entries() {
         .resolution = 224},
        understand_mnasnet_accel,
        [](Rng& rng) { return draw_mnasnet_accel(rng).code(); }},
-  };
+  }};
   return kEntries;
 }
 
@@ -123,9 +125,35 @@ Result<const Entry*> find_entry(std::string_view space) {
                     fmt::format("not a published space; there are {}", join(names, ", ")));
 }
 
-Result<int64_t> resolution_of(const Entry& entry, const Understood& code,
+// A code apart from what follows its '@'.
+struct SplitCode {
+  std::string_view code;
+  int64_t resolution = 0;  // 0: not said
+  std::optional<DataType> type;
+};
+
+Result<SplitCode> split_code(std::string_view text) {
+  SplitCode parts{.code = text.substr(0, text.find('@'))};
+  for (size_t at = parts.code.size(); at < text.size();) {
+    const size_t end = std::min(text.find('@', at + 1), text.size());
+    const std::string_view part = text.substr(at + 1, end - at - 1);
+    at = end;
+    int64_t side = 0;
+    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), side);
+    if (part == "float32" || part == "int8")
+      parts.type = part == "int8" ? DataType::kInt8 : DataType::kFloat32;
+    else if (error == std::errc() && rest == part.data() + part.size() && side > 0)
+      parts.resolution = side;
+    else
+      return bad_code(text, fmt::format("\"@{}\" is no resolution (as in @88), int8 or float32",
+                                        part.substr(0, 40)));
+  }
+  return parts;
+}
+
+Result<int64_t> resolution_of(const Entry& entry, const Understood& code, int64_t said,
                               const PublishedOptions& options) {
-  int64_t resolution = options.resolution;
+  int64_t resolution = said > 0 ? said : options.resolution;
   if (resolution == 0) resolution = code.resolution > 0 ? code.resolution : entry.info.resolution;
   if (resolution > 0 && resolution <= kMostResolution && resolution % code.multiple == 0)
     return resolution;
@@ -179,10 +207,10 @@ GraphBuilder::Options builder_options(const PublishedOptions& options, std::stri
 
 }  // namespace
 
-std::span<const PublishedSpace> published_spaces() {
-  static const std::vector<PublishedSpace> kInfos = [] {
-    std::vector<PublishedSpace> infos;
-    for (const Entry& entry : entries()) infos.push_back(entry.info);
+std::span<const PublishedSpace, kPublishedCount> published_spaces() {
+  static const std::array<PublishedSpace, kPublishedCount> kInfos = [] {
+    std::array<PublishedSpace, kPublishedCount> infos;
+    for (size_t i = 0; i < infos.size(); ++i) infos[i] = entries()[i].info;
     return infos;
   }();
   return kInfos;
@@ -193,23 +221,34 @@ bool is_published(std::string_view space) { return find_entry(space).has_value()
 Result<PublishedNetwork> build_published(std::string_view space, std::string_view code,
                                          const PublishedOptions& options) {
   EDGESAGE_ASSIGN_OR_RETURN(const Entry* entry, find_entry(space));
-  if (options.type != DataType::kInt8 && options.type != DataType::kFloat32)
+  EDGESAGE_ASSIGN_OR_RETURN(const SplitCode parts, split_code(code));
+  PublishedOptions chosen = options;
+  chosen.type = parts.type.value_or(options.type);
+  if (chosen.type != DataType::kInt8 && chosen.type != DataType::kFloat32)
     return make_error(ErrorCode::kInvalidArgument, std::string(space),
                       "published networks are built as int8 or float32");
-  EDGESAGE_ASSIGN_OR_RETURN(const Understood understood, entry->understand(code));
-  EDGESAGE_ASSIGN_OR_RETURN(const int64_t resolution, resolution_of(*entry, understood, options));
+  EDGESAGE_ASSIGN_OR_RETURN(const Understood understood, entry->understand(parts.code));
+  EDGESAGE_ASSIGN_OR_RETURN(const int64_t resolution,
+                            resolution_of(*entry, understood, parts.resolution, options));
   if (understood.constant)
-    return PublishedNetwork{constant_graph(options, space, resolution, understood.outputs), true};
-  GraphBuilder net(builder_options(options, space, seed_of(space, understood.code)));
-  const GraphBuilder::Id output = understood.emit(net, resolution, options.merge_common);
+    return PublishedNetwork{constant_graph(chosen, space, resolution, understood.outputs), true};
+  GraphBuilder net(builder_options(chosen, space, seed_of(space, understood.code)));
+  const GraphBuilder::Id output = understood.emit(net, resolution, chosen.merge_common);
   EDGESAGE_ASSIGN_OR_RETURN(Graph graph, net.finish({output}));
   return PublishedNetwork{std::move(graph), false};
 }
 
 Result<std::string> canonical_code(std::string_view space, std::string_view code) {
   EDGESAGE_ASSIGN_OR_RETURN(const Entry* entry, find_entry(space));
-  EDGESAGE_ASSIGN_OR_RETURN(Understood understood, entry->understand(code));
-  return std::move(understood.code);
+  EDGESAGE_ASSIGN_OR_RETURN(const SplitCode parts, split_code(code));
+  EDGESAGE_ASSIGN_OR_RETURN(const Understood understood, entry->understand(parts.code));
+  EDGESAGE_ASSIGN_OR_RETURN(const int64_t resolution,
+                            resolution_of(*entry, understood, parts.resolution, {}));
+  const int64_t usual = understood.resolution > 0 ? understood.resolution : entry->info.resolution;
+  std::string canonical = understood.code;
+  if (resolution != usual) canonical += fmt::format("@{}", resolution);
+  if (parts.type == DataType::kFloat32) canonical += "@float32";
+  return canonical;
 }
 
 std::string draw_code(std::string_view space, Rng& rng) {

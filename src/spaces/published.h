@@ -6,6 +6,7 @@
 // The spaces, and what their codes mean, are in docs/spaces.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 
 namespace edgesage {
 
+// What a code says after an '@' outranks both: "...|@88", "...|@float32", "...|@88@float32".
 struct PublishedOptions {
   DataType type = DataType::kInt8;  // or kFloat32
   // Height and width of the image; 0: the code's own, or the one the space was measured with.
@@ -41,7 +43,8 @@ struct PublishedSpace {
   int64_t resolution = 0;        // where neither code nor options say
 };
 
-[[nodiscard]] std::span<const PublishedSpace> published_spaces();
+inline constexpr size_t kPublishedCount = 4;
+[[nodiscard]] std::span<const PublishedSpace, kPublishedCount> published_spaces();
 [[nodiscard]] bool is_published(std::string_view space);
 
 // kInvalidArgument: an unknown space; a code that is none of the space, with what is allowed; a
@@ -51,7 +54,7 @@ struct PublishedSpace {
                                                        std::string_view code,
                                                        const PublishedOptions& options = {});
 
-// The one spelling of a code: what names hold. Errors as above.
+// The one spelling of a code with its '@' parts: what names hold. Errors as above.
 [[nodiscard]] Result<std::string> canonical_code(std::string_view space, std::string_view code);
 
 // A code, all that are no constants being equally likely. `space` is published.

@@ -10,10 +10,13 @@
 #include "src/graph/validate.h"
 #include "src/spaces/keyword_sound.h"
 #include "src/spaces/mobile_classifier.h"
+#include "src/spaces/published.h"
 #include "src/spaces/trained_weights.h"
 
 namespace edgesage {
 namespace {
+
+constexpr int kPublishedVersion = 1;
 
 using BuildFunction = Result<Graph> (*)(uint64_t seed);
 
@@ -21,6 +24,26 @@ struct Space {
   SpaceInfo info;
   BuildFunction build = nullptr;
 };
+
+// A network of a published space by seed: its code is drawn, its weights follow from the code.
+template <size_t index>
+Result<Graph> build_drawn(uint64_t seed) {
+  const std::string_view space = published_spaces()[index].name;
+  Rng rng(seed, std::string(space) + "/1");
+  EDGESAGE_ASSIGN_OR_RETURN(PublishedNetwork network,
+                            build_published(space, draw_code(space, rng)));
+  return std::move(network.graph);
+}
+
+template <size_t... index>
+void add_published(std::vector<Space>& spaces, std::index_sequence<index...>) {
+  (spaces.push_back({{.name = published_spaces()[index].name,
+                      .version = kPublishedVersion,
+                      .description = published_spaces()[index].description,
+                      .parameters = {}},
+                     build_drawn<index>}),
+   ...);
+}
 
 std::vector<const Parameter*> with_weights(std::span<const Parameter* const> structure) {
   std::vector<const Parameter*> all(structure.begin(), structure.end());
@@ -30,20 +53,24 @@ std::vector<const Parameter*> with_weights(std::span<const Parameter* const> str
 }
 
 const std::vector<Space>& spaces() {
-  static const std::vector<Space> kSpaces{
-      {{.name = "mobile-classifier",
-        .version = 1,
-        .description = "image classifiers: separable convolutions, inverted bottlenecks, small "
-                       "ResNets and plain convolutions, 0.2 M to 2 G MACs",
-        .parameters = with_weights(mobile_classifier_parameters())},
-       build_mobile_classifier},
-      {{.name = "keyword-sound",
-        .version = 1,
-        .description = "keyword spotting and sound: DS-CNNs, 1-D convolution stacks, dense "
-                       "autoencoders, 5 k to 50 M MACs",
-        .parameters = with_weights(keyword_sound_parameters())},
-       build_keyword_sound},
-  };
+  static const std::vector<Space> kSpaces = [] {
+    std::vector<Space> all{
+        {{.name = "mobile-classifier",
+          .version = 1,
+          .description = "image classifiers: separable convolutions, inverted bottlenecks, small "
+                         "ResNets and plain convolutions, 0.2 M to 2 G MACs",
+          .parameters = with_weights(mobile_classifier_parameters())},
+         build_mobile_classifier},
+        {{.name = "keyword-sound",
+          .version = 1,
+          .description = "keyword spotting and sound: DS-CNNs, 1-D convolution stacks, dense "
+                         "autoencoders, 5 k to 50 M MACs",
+          .parameters = with_weights(keyword_sound_parameters())},
+         build_keyword_sound},
+    };
+    add_published(all, std::make_index_sequence<kPublishedCount>());
+    return all;
+  }();
   return kSpaces;
 }
 
@@ -66,6 +93,19 @@ Result<const Space*> find_space(std::string_view name, int version, std::string_
                                      join(names, ", ")));
 }
 
+Result<Graph> build_coded(const NetworkName& name, const BuildNetworkOptions& options) {
+  EDGESAGE_ASSIGN_OR_RETURN(
+      PublishedNetwork network,
+      build_published(name.space, name.code, {.weights = options.published_weights}));
+  const std::string text = name.to_string();
+  if (network.constant)
+    return bad_name(text,
+                    "no path of the cell leads from its input to its output: the network is "
+                    "a constant and has nothing to run");
+  network.graph.description = text;
+  return std::move(network.graph);
+}
+
 template <class T>
 bool parse_number(std::string_view text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -83,10 +123,17 @@ std::span<const SpaceInfo> all_spaces() {
   return kInfos;
 }
 
-std::string NetworkName::to_string() const { return fmt::format("{}/{}/{}", space, version, seed); }
+std::string NetworkName::to_string() const {
+  if (!code.empty()) return fmt::format("{}/{}", space, code);
+  return fmt::format("{}/{}/{}", space, version, seed);
+}
 
 Result<NetworkName> NetworkName::parse(std::string_view text) {
   const std::vector<std::string> parts = split(text, '/');
+  if (parts.size() == 2 && is_published(parts[0])) {
+    EDGESAGE_ASSIGN_OR_RETURN(std::string code, canonical_code(parts[0], parts[1]));
+    return NetworkName{parts[0], kPublishedVersion, 0, std::move(code)};
+  }
   if (parts.size() != 3)
     return bad_name(text, "a network is named space/version/seed, as in mobile-classifier/1/4711");
   NetworkName name{.space = parts[0]};
@@ -99,9 +146,10 @@ Result<NetworkName> NetworkName::parse(std::string_view text) {
   return name;
 }
 
-Result<Graph> build_network(const NetworkName& name) {
+Result<Graph> build_network(const NetworkName& name, const BuildNetworkOptions& options) {
   const std::string text = name.to_string();
   EDGESAGE_ASSIGN_OR_RETURN(const Space* space, find_space(name.space, name.version, text));
+  if (!name.code.empty()) return build_coded(name, options);
   Result<Graph> graph = space->build(name.seed);
   Status valid = graph ? validate(*graph) : Status(tl::unexpected<Error>(graph.error()));
   if (!valid)

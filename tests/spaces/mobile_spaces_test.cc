@@ -16,6 +16,7 @@
 #include "src/spaces/mnasnet_accel.h"
 #include "src/spaces/ofa_mobilenet_v3.h"
 #include "src/spaces/published.h"
+#include "src/spaces/space.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -259,6 +260,68 @@ TEST(FbNet, AllMeasuredCodesBuildAndBadOnesAreRefused) {
 }
 
 // ---- all of them
+
+TEST(PublishedSpaces, NamesRebuildTheirNetworks) {
+  for (const PublishedSpace& space : published_spaces()) {
+    Rng rng(5);
+    const std::string code = draw_code(space.name, rng);
+    const std::string text = std::string(space.name) + "/" + code;
+    const NetworkName name = NetworkName::parse(text).value();
+    EXPECT_EQ(name.to_string(), text);
+    const Graph graph = build_network(name).value();
+    EXPECT_EQ(graph.description, text);
+    EXPECT_EQ(graph_hash(graph), graph_hash(build(space.name, code)));
+    const Graph shapes = build_network(name, {.published_weights = false}).value();
+    EXPECT_EQ(graph_hash(shapes), graph_hash(graph));
+    const std::string wider = text + "@64@float32";
+    const Graph other = build_network(NetworkName::parse(wider).value()).value();
+    EXPECT_EQ(other.description, wider);
+    const Tensor& input = tensor(other, other.main().inputs[0]);
+    EXPECT_EQ(input.shape, (Shape{1, 64, 64, 3}));
+    EXPECT_EQ(input.type, DataType::kFloat32);
+  }
+  EXPECT_EQ(canonical_code("fbnet", "8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8@32@int8").value(),
+            "8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8");
+}
+
+TEST(PublishedSpaces, NamesThatMeanNothingAreRefusedInOneLine) {
+  for (const char* text : {"fbnet/", "fbnet/1/2/3", "fbnet/1/x", "fbnet/8@", "fbnet/2/8",
+                           "fbnet/8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8@",
+                           "fbnet/8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8@-4",
+                           "fbnet/8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8@float16",
+                           "fbnet/8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8-8@99999999999999999999",
+                           "nas-bench-201/|none~0|+|none~0|none~1|+|none~0|none~1|none~2|@33"}) {
+    const auto name = NetworkName::parse(text);
+    ASSERT_FALSE(name) << text;
+    EXPECT_EQ(name.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(name.error().to_string().find('\n'), std::string::npos);
+  }
+  const auto constant =
+      NetworkName::parse("nas-bench-201/|none~0|+|none~0|none~1|+|none~0|none~1|none~2|");
+  ASSERT_TRUE(constant);
+  EXPECT_EQ(build_network(*constant).error().code, ErrorCode::kInvalidArgument);
+}
+
+// Names are kept in stores and papers: if this fails, the recipe has changed and needs a new
+// version beside the old one.
+TEST(PublishedSpaces, NamesOfVersionOneMeanWhatTheyMeant) {
+  const std::map<std::string, std::array<std::string, 2>> pinned{
+      {"nas-bench-201/1/4711",
+       {"g1-f21d4882f8f4ffd03e15be2e23f9e32f", "w1-25e0f5ffcd8c64f6f4ef57d63cd48b40"}},
+      {"fbnet/1/4711",
+       {"g1-7dad9687147588bf78eff3a7b4ee75f4", "w1-c031513a6095a1e98fa8fe5e4e75f2ff"}},
+      {"ofa-mobilenet-v3/1/4711",
+       {"g1-8c326646ee4681d921f403450cd69484", "w1-5ebdd9f629cb610483a972866bde9004"}},
+      {"mnasnet-accel/1/4711",
+       {"g1-f0f4d886f85f0be76ecdb17b63aaa879", "w1-b95b45914e446f1bbbe417eb54c71bd3"}},
+  };
+  for (const auto& [text, hashes] : pinned) {
+    const Graph graph = build_network(NetworkName::parse(text).value()).value();
+    EXPECT_EQ(graph.description, text);
+    EXPECT_EQ(graph_hash(graph), hashes[0]) << text;
+    EXPECT_EQ(weights_hash(graph), hashes[1]) << text;
+  }
+}
 
 TEST(PublishedSpaces, ShapesAloneGiveTheGraphOfTheNetworkWithWeights) {
   for (const PublishedSpace& space : published_spaces()) {
