@@ -136,7 +136,7 @@ class GraphBuilder {
   Id arg_max(Id x, DataType type);
   Id relu(Id x);
   Id relu6(Id x);
-  Id leaky_relu(Id x, double alpha);
+  Id leaky_relu(Id x, double slope);
   Id prelu(Id x);  // a slope a channel
   Id logistic(Id x);
   Id hard_swish(Id x);

@@ -105,8 +105,9 @@ GraphBuilder::Id GraphBuilder::arg_max(Id x, DataType type) {
   return id;
 }
 
-GraphBuilder::Id GraphBuilder::leaky_relu(Id x, double alpha) {
+GraphBuilder::Id GraphBuilder::leaky_relu(Id x, double slope) {
   if (!usable({&x, 1})) return kNoTensor;
+  const double alpha = static_cast<float>(slope);  // as files hold it
   Values output = values(x);
   const double deviation = std::sqrt(output.variance);
   output.mean = 0.5 * (1 + alpha) * output.mean + 0.4 * (1 - alpha) * deviation;

@@ -5,8 +5,10 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "edgesage/result.h"
+#include "src/base/rng.h"
 #include "src/graph/builder.h"
 #include "src/graph/graph.h"
 
@@ -18,6 +20,7 @@ using EmitNetwork = std::function<GraphBuilder::Id(GraphBuilder& net, double wid
 struct NetworkLimits {
   double macs_low = 0, macs_high = 0;
   int64_t weights_low = 0, weights_high = 0;  // bytes
+  int64_t elements_high = INT64_MAX;          // of the largest activation
 };
 
 // The width at which the network has `macs` multiply-accumulates within a factor `tolerance`;
@@ -28,6 +31,16 @@ struct NetworkLimits {
 // The network with trained-looking weights; `seed` decides them.
 [[nodiscard]] Result<Graph> make_network(const EmitNetwork& emit, double width,
                                          std::string_view space, uint64_t seed);
+
+// As EmitNetwork, for networks of one or more outputs.
+using EmitOutputs = std::function<std::vector<GraphBuilder::Id>(GraphBuilder& net, double width)>;
+
+// Draws plans until a width brings one to `macs` multiply-accumulates (within a factor that begins
+// at 1.15 and grows by 2 % a plan) inside the limits, and makes its network with tabled weights.
+// `draw_plan` must now and then draw plans that fit.
+[[nodiscard]] Result<Graph> sample_network(Rng& rng, std::string_view space, double macs,
+                                           const NetworkLimits& limits,
+                                           const std::function<EmitOutputs(Rng&)>& draw_plan);
 
 // `channels` scaled by `width` and rounded to a multiple of `multiple`, at least one multiple, at
 // most `most`.

@@ -15,7 +15,15 @@ enum class BlockKind : uint8_t {
   kFire = 4,       // 1x1 down, then 1x1 and kxk side by side, concatenated (SqueezeNet)
   kFused = 5,      // kxk up, 1x1 down, add (EfficientNetV2)
 };
-enum class Nonlinearity : uint8_t { kNone, kRelu, kRelu6, kHardSwish };
+enum class Nonlinearity : uint8_t {
+  kNone,
+  kRelu,
+  kRelu6,
+  kHardSwish,
+  kSwish,      // LOGISTIC and MUL
+  kLeakyRelu,  // slope 0.1
+  kPrelu,
+};
 
 // What the blocks of a stage have in common.
 struct BlockStyle {
@@ -34,12 +42,20 @@ struct BlockShape {
   int64_t stride = 1;
 };
 
+// What TFLite fuses of a nonlinearity, and what has to follow as operators of its own.
+[[nodiscard]] Activation fused_activation(Nonlinearity nonlinearity);
+GraphBuilder::Id activated(GraphBuilder& net, GraphBuilder::Id x, Nonlinearity nonlinearity);
+
 // A convolution with its nonlinearity, fused where TFLite can. `explicit_pad` matters for strides
 // above 1.
 GraphBuilder::Id conv_with(GraphBuilder& net, GraphBuilder::Id x, Conv2D options,
                            Nonlinearity nonlinearity, bool explicit_pad);
 GraphBuilder::Id depthwise_with(GraphBuilder& net, GraphBuilder::Id x, DepthwiseConv2D options,
                                 Nonlinearity nonlinearity, bool explicit_pad);
+
+// Squeeze and excitation by the style's ratio, gate and layers.
+GraphBuilder::Id squeeze_excite(GraphBuilder& net, GraphBuilder::Id x, const BlockStyle& style,
+                                int64_t multiple);
 
 // Appends one block with `channels` outputs; inner channels are multiples of `multiple`.
 GraphBuilder::Id emit_block(GraphBuilder& net, GraphBuilder::Id x, const BlockStyle& style,

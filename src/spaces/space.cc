@@ -11,6 +11,8 @@
 #include "src/spaces/keyword_sound.h"
 #include "src/spaces/mobile_classifier.h"
 #include "src/spaces/published.h"
+#include "src/spaces/residual_classifier.h"
+#include "src/spaces/super_resolution.h"
 #include "src/spaces/trained_weights.h"
 
 namespace edgesage {
@@ -67,6 +69,18 @@ const std::vector<Space>& spaces() {
                          "autoencoders, 5 k to 50 M MACs",
           .parameters = with_weights(keyword_sound_parameters())},
          build_keyword_sound},
+        {{.name = "residual-classifier",
+          .version = 1,
+          .description = "image classifiers: ResNets, grouped and dense blocks, Inception, VGG, "
+                         "50 M to 3 G MACs",
+          .parameters = with_weights(residual_classifier_parameters())},
+         build_residual_classifier},
+        {{.name = "super-resolution",
+          .version = 1,
+          .description = "networks that enlarge images two to four times: ESPCN, FSRCNN, EDSR, RDN "
+                         "and separable blocks, 5 M to 4 G MACs",
+          .parameters = with_weights(super_resolution_parameters())},
+         build_super_resolution},
     };
     add_published(all, std::make_index_sequence<kPublishedCount>());
     return all;

@@ -59,9 +59,26 @@ void prune(std::vector<float>& values, double sparsity) {
     if (std::abs(value) <= threshold) value = 0;
 }
 
+constexpr size_t kTableSize = 8192;
+
+// Stored value by step of the grid, which is 128 for zero.
+std::array<int8_t, 256> grid_of(int64_t clusters) {
+  std::array<int8_t, 256> grid{};
+  const auto half = static_cast<int>(clusters > 0 ? clusters / 2 : 127);
+  for (int i = 0; i < 256; ++i) {
+    // A symmetric grid; an even number of values cannot hold zero in its middle, so one end is
+    // left out.
+    const int step = std::clamp(i - 128, clusters > 0 ? 1 - half : -half, half);
+    const int magnitude = (2 * 127 * std::abs(step) + half) / (2 * half);
+    grid[static_cast<size_t>(i)] = static_cast<int8_t>(step < 0 ? -magnitude : magnitude);
+  }
+  return grid;
+}
+
 }  // namespace
 
-TrainedWeights::TrainedWeights(uint64_t seed) : rng_(seed, "trained weights") {
+TrainedWeights::TrainedWeights(uint64_t seed, Drawing drawing)
+    : rng_(seed, "trained weights"), drawing_(drawing), seed_(seed) {
   const double sparsity = kSparsity.draw(rng_);
   sparsity_ = kPruned.draw_chance(rng_) ? sparsity : 0;
   const int64_t clusters = kClusters.draw_integer(rng_);
@@ -71,22 +88,31 @@ TrainedWeights::TrainedWeights(uint64_t seed) : rng_(seed, "trained weights") {
 
 void TrainedWeights::fill(const FilterLayout& layout, std::span<int8_t> stored) {
   Rng rng(rng_.next(), "filter");
-  const int64_t shape = kShape.draw_integer(rng);
-  const double freedom = std::max(2.2, tail_ * rng.uniform(0.7, 1.4));
-  const double spread = kSpread.draw(rng);
+  Filter filter;
+  filter.shape = kShape.draw_integer(rng);
+  filter.freedom = std::max(2.2, tail_ * rng.uniform(0.7, 1.4));
+  filter.spread = kSpread.draw(rng);
   const bool odd = kOddLayer.draw_chance(rng);
-  double sparsity = odd ? kSparsity.draw(rng) : 0;
-  if (sparsity_ > 0) sparsity = std::min(0.95, sparsity_ * rng.uniform(0.8, 1.1));
+  filter.sparsity = odd ? kSparsity.draw(rng) : 0;
+  if (sparsity_ > 0) filter.sparsity = std::min(0.95, sparsity_ * rng.uniform(0.8, 1.1));
+  if (drawing_ == Drawing::kTabled)
+    fill_tabled(layout, filter, rng, stored);
+  else
+    fill_each(layout, filter, rng, stored);
+}
 
+void TrainedWeights::fill_each(const FilterLayout& layout, const Filter& filter, Rng& rng,
+                               std::span<int8_t> stored) const {
   const auto channels = static_cast<size_t>(layout.channels);
   const auto taps = static_cast<size_t>(layout.taps);
   const auto channel_of = [&](size_t i) { return layout.channel_last ? i % channels : i / taps; };
   std::vector<double> deviation(channels);
-  for (double& value : deviation) value = portable_exp(spread * portable_normal(rng));
+  for (double& value : deviation) value = portable_exp(filter.spread * portable_normal(rng));
   std::vector<float> values(stored.size());
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>(deviation[channel_of(i)] * variate(rng, shape, freedom));
-  prune(values, sparsity);
+    values[i] =
+        static_cast<float>(deviation[channel_of(i)] * variate(rng, filter.shape, filter.freedom));
+  prune(values, filter.sparsity);
 
   const bool per_channel = layout.kind != OpKind::kFullyConnected;
   std::vector<float> largest(per_channel ? channels : 1, 1e-30F);
@@ -102,6 +128,59 @@ void TrainedWeights::fill(const FilterLayout& layout, std::span<int8_t> stored) 
     const double step = std::floor(static_cast<double>(values[i]) / scale_of(i) * half + 0.5);
     const double kept = clusters_ > 0 ? std::max(step, 1 - half) : step;
     stored[i] = static_cast<int8_t>(std::floor(kept * 127 / half + 0.5));
+  }
+}
+
+const std::vector<float>& TrainedWeights::table(int64_t shape) {
+  std::vector<float>& made = tables_[static_cast<size_t>(shape)];
+  if (!made.empty()) return made;
+  Rng rng(seed_ + static_cast<uint64_t>(shape), "weight table");
+  made.resize(kTableSize);
+  for (float& value : made) value = static_cast<float>(variate(rng, shape, std::max(2.2, tail_)));
+  return made;
+}
+
+void TrainedWeights::fill_tabled(const FilterLayout& layout, const Filter& filter, Rng& rng,
+                                 std::span<int8_t> stored) {
+  std::vector<float> pruned;
+  const std::vector<float>* values = &table(filter.shape);
+  if (filter.sparsity > 0) {
+    pruned = *values;
+    prune(pruned, filter.sparsity);
+    values = &pruned;
+  }
+  const std::array<int8_t, 256> grid = grid_of(clusters_);
+  const float half = clusters_ > 0 ? static_cast<float>(clusters_ / 2) : 127.0F;
+  const auto channels = static_cast<size_t>(layout.channels);
+  const auto taps = static_cast<size_t>(layout.taps);
+  std::vector<float> drawn(stored.size());
+  for (size_t i = 0; i < drawn.size(); i += 4) {
+    uint64_t bits = rng.next();
+    for (size_t k = i; k < std::min(i + 4, drawn.size()); ++k, bits >>= 16)
+      drawn[k] = (*values)[bits % kTableSize];
+  }
+  // Rows of one scale each: a channel, or of fully connected layers everything. A channel's own
+  // deviation only matters where others share its scale.
+  const bool per_channel = layout.kind != OpKind::kFullyConnected;
+  if (!per_channel)
+    for (size_t channel = 0; channel < channels; ++channel) {
+      const auto deviation = static_cast<float>(portable_exp(filter.spread * portable_normal(rng)));
+      for (size_t tap = 0; tap < taps; ++tap) drawn[channel * taps + tap] *= deviation;
+    }
+  const size_t rows = per_channel ? channels : 1;
+  const size_t length = rows > 0 ? stored.size() / rows : 0;
+  const size_t step = layout.channel_last ? channels : 1;
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t first = layout.channel_last ? row : row * length;
+    float largest = 0;
+    for (size_t k = 0; k < length; ++k)
+      largest = std::max(largest, std::abs(drawn[first + k * step]));
+    const float scale = largest > 0 ? half / largest : 0;
+    for (size_t k = 0; k < length; ++k) {
+      const size_t i = first + k * step;
+      const float scaled = drawn[i] * scale;
+      stored[i] = grid[static_cast<size_t>(static_cast<int>(scaled + 128.5F))];
+    }
   }
 }
 

@@ -44,6 +44,21 @@ Result<Graph> build_everything(DataType type, uint64_t seed = 1) {
   return net.finish({net.softmax(x)});
 }
 
+// What enlarges and splits images.
+Result<Graph> build_enlarger(DataType type) {
+  GraphBuilder net({.name = "enlarger", .type = type, .fill = {}, .seed = 3});
+  const Id image = net.input("image", {1, 6, 5, 3});
+  Id x = net.prelu(net.conv_2d(image, {.channels = 8, .kernel_h = 3, .kernel_w = 3}));
+  x = net.conv_2d(x, {.channels = 12, .kernel_h = 3, .kernel_w = 3, .groups = 4});
+  const std::vector<Id> parts = net.split(net.leaky_relu(x, 0.1), 3);
+  x = net.concatenation(std::vector<Id>{parts[2], parts[0], parts[1]}, 3);
+  x = net.depth_to_space(net.scale_and_shift(x, Activation::kRelu), 2);
+  x = net.transpose_conv(x, {.channels = 4, .kernel = 3, .stride = 2});
+  const Id near = net.resize_nearest(x, 24, 10, Corners::kHalfPixel);
+  const Id far = net.resize_bilinear(near, 24, 20, Corners::kAligned);
+  return net.finish({net.arg_max(far, DataType::kInt64), net.softmax(far)});
+}
+
 const Operator& find(const Graph& graph, OpKind kind) {
   return *std::find_if(graph.main().operators.begin(), graph.main().operators.end(),
                        [kind](const Operator& op) { return op.kind == kind; });
@@ -60,6 +75,56 @@ TEST(GraphBuilder, MakesValidGraphsOfEveryOperator) {
     EXPECT_TRUE(valid) << valid.error().to_string();
     EXPECT_EQ(tensor(*graph, graph->main().outputs.front()).shape, (Shape{1, 7}));
   }
+}
+
+TEST(GraphBuilder, MakesValidGraphsThatEnlargeImages) {
+  for (const DataType type : {DataType::kInt8, DataType::kFloat32}) {
+    const Result<Graph> graph = build_enlarger(type);
+    ASSERT_TRUE(graph) << graph.error().to_string();
+    const Status valid = validate(*graph);
+    EXPECT_TRUE(valid) << valid.error().to_string();
+    const auto& outputs = graph->main().outputs;
+    EXPECT_EQ(tensor(*graph, outputs[0]).shape, (Shape{1, 24, 20}));
+    EXPECT_EQ(tensor(*graph, outputs[0]).type, DataType::kInt64);
+    EXPECT_TRUE(tensor(*graph, outputs[0]).quantization.empty());
+    EXPECT_EQ(tensor(*graph, find(*graph, OpKind::kTransposeConv).outputs[0]).shape,
+              (Shape{1, 24, 20, 4}));
+  }
+}
+
+TEST(GraphBuilder, EnlargingAndSplittingKeepTheQuantisation) {
+  const Graph graph = build_enlarger(DataType::kInt8).value();
+  for (const OpKind kind : {OpKind::kResizeNearestNeighbor, OpKind::kResizeBilinear,
+                            OpKind::kDepthToSpace, OpKind::kSplit}) {
+    const Operator& op = find(graph, kind);
+    const auto& in = tensor(graph, op.inputs[kind == OpKind::kSplit ? 1 : 0]).quantization;
+    for (const int32_t output : op.outputs) {
+      EXPECT_EQ(tensor(graph, output).quantization.scale, in.scale);
+      EXPECT_EQ(tensor(graph, output).quantization.zero_point, in.zero_point);
+    }
+  }
+}
+
+TEST(GraphBuilder, CountsTransposedAndGroupedConvolutions) {
+  GraphBuilder net({.name = {}, .fill = {}, .count_only = true});
+  const Id x = net.input("image", {1, 6, 5, 8});
+  net.transpose_conv(x, {.channels = 4, .kernel = 3, .stride = 2});
+  EXPECT_EQ(net.macs(), 6 * 5 * 8 * 3 * 3 * 4) << "every input meets the whole filter";
+  EXPECT_EQ(net.weights_bytes(), 8 * 3 * 3 * 4 + 4 * 4);
+  EXPECT_EQ(net.largest_activation(), 12 * 10 * 4);
+  const int64_t before = net.macs();
+  net.conv_2d(x, {.channels = 4, .kernel_h = 3, .kernel_w = 3, .groups = 2});
+  EXPECT_EQ(net.macs() - before, 6 * 5 * 4 * 3 * 3 * 4);
+}
+
+TEST(GraphBuilder, RefusesPartsAndBlocksThatDoNotFit) {
+  GraphBuilder net({.name = {}, .fill = {}});
+  const Id x = net.input("image", {1, 6, 5, 8});
+  EXPECT_TRUE(net.split(x, 3).empty());
+  EXPECT_FALSE(net.ok());
+  GraphBuilder other({.name = {}, .fill = {}});
+  EXPECT_EQ(other.depth_to_space(other.input("image", {1, 6, 5, 8}), 3), kNoTensor);
+  EXPECT_FALSE(other.ok());
 }
 
 TEST(GraphBuilder, BiasScaleIsInputScaleTimesFilterScale) {

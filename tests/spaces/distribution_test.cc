@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "src/base/parallel.h"
 #include "src/graph/op_registry.h"
+#include "src/graph/shape_inference.h"
 #include "src/graph/validate.h"
 #include "src/spaces/space.h"
 
@@ -19,7 +22,9 @@ struct Facts {
   double macs = 0, weights = 0, operators = 0;
   std::map<std::string, int> kinds;
   bool pointwise_after_depthwise = false, odd_channels = false, dense_only = true;
-  bool one_dimensional = false;
+  bool one_dimensional = false, grouped = false, factorised = false, dilated = false;
+  std::set<int64_t> strides;  // of transposed convolutions
+  double side = 0, outputs = 0;
 };
 
 Facts facts_of(const Graph& graph) {
@@ -29,6 +34,8 @@ Facts facts_of(const Graph& graph) {
   for (const Buffer& buffer : graph.buffers)
     facts.weights += static_cast<double>(buffer.data.size());
   const auto& input = main.tensors[static_cast<size_t>(main.inputs[0])].shape;
+  facts.side = static_cast<double>(input[1]);
+  facts.outputs = static_cast<double>(main.outputs.size());
   facts.one_dimensional = input.size() == 4 && (input[1] == 1 || input[2] == 1);
   OpKind before = OpKind::kUnknown;
   for (const Operator& op : main.operators) {
@@ -39,6 +46,20 @@ Facts facts_of(const Graph& graph) {
       const Tensor& filter = main.tensors[static_cast<size_t>(op.inputs[1])];
       facts.macs += static_cast<double>(output.element_count()) *
                     static_cast<double>(filter.element_count() / output.shape.back());
+    }
+    if (op.kind == OpKind::kTransposeConv) {
+      const Tensor& filter = main.tensors[static_cast<size_t>(op.inputs[1])];
+      const Tensor& in = main.tensors[static_cast<size_t>(op.inputs[2])];
+      facts.macs += static_cast<double>(in.element_count()) *
+                    static_cast<double>(filter.element_count() / in.shape.back());
+      facts.strides.insert(op.attr_int("stride_h", 0));
+    }
+    if (op.kind == OpKind::kConv2D) {
+      const Tensor& in = main.tensors[static_cast<size_t>(op.inputs[0])];
+      const Shape& filter = main.tensors[static_cast<size_t>(op.inputs[1])].shape;
+      facts.grouped |= filter[3] != in.shape[3];
+      facts.factorised |= filter[1] == 1 && filter[2] == 7;
+      facts.dilated |= op.attr_int("dilation_h_factor", 1) > 1;
     }
     if (convolves) {
       facts.dense_only = false;
@@ -129,6 +150,56 @@ TEST(KeywordSound, CoversWhatItPromises) {
                   [](const Facts& f) { return f.pointwise_after_depthwise; }),
             0.35);
   EXPECT_GE(share(facts, "residual adds", has("ADD")), 0.08);
+}
+
+// Log-uniform work: quartiles where they belong, the ends reached.
+void expect_spread(const std::vector<Facts>& facts, double low, double high) {
+  const auto macs = quantiles(facts, "MACs", [](const Facts& f) { return f.macs; });
+  EXPECT_GE(macs.front(), 0.8 * low);
+  EXPECT_LE(macs.back(), 1.25 * high);
+  const double range = high / low;
+  EXPECT_LE(macs[1], low * std::pow(range, 0.2));
+  EXPECT_GE(macs[2], low * std::pow(range, 0.3));
+  EXPECT_LE(macs[2], low * std::pow(range, 0.7));
+  EXPECT_GE(macs[3], low * std::pow(range, 0.8));
+  quantiles(facts, "weights", [](const Facts& f) { return f.weights; });
+  quantiles(facts, "operators", [](const Facts& f) { return f.operators; });
+}
+
+TEST(ResidualClassifier, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("residual-classifier", 160);
+  expect_spread(facts, 5e7, 3e9);
+  const auto side = quantiles(facts, "side", [](const Facts& f) { return f.side; });
+  EXPECT_LE(side.front(), 32);
+  EXPECT_GE(side.back(), 224);
+  EXPECT_GE(share(facts, "residual adds", has("ADD")), 0.5);
+  EXPECT_GE(share(facts, "concatenation", has("CONCATENATION")), 0.25);
+  EXPECT_GE(share(facts, "grouped CONV_2D", [](const Facts& f) { return f.grouped; }), 0.04);
+  EXPECT_GE(share(facts, "groups by SPLIT", has("SPLIT")), 0.015);
+  EXPECT_GE(share(facts, "1x7", [](const Facts& f) { return f.factorised; }), 0.01);
+  EXPECT_GE(share(facts, "multiplications", has("MUL")), 0.15);
+  EXPECT_GE(share(facts, "average pool", has("AVERAGE_POOL_2D")), 0.3);
+  EXPECT_GE(share(facts, "maximum pool", has("MAX_POOL_2D")), 0.2);
+  EXPECT_GE(share(facts, "pad", has("PAD")), 0.08);
+  EXPECT_GE(share(facts, "mean", has("MEAN")), 0.3);
+}
+
+TEST(SuperResolution, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("super-resolution", 200);
+  expect_spread(facts, 5e6, 4e9);
+  const auto side = quantiles(facts, "side", [](const Facts& f) { return f.side; });
+  EXPECT_LE(side.front(), 32);
+  EXPECT_GE(side.back(), 240);
+  EXPECT_GE(share(facts, "depth to space", has("DEPTH_TO_SPACE")), 0.3);
+  EXPECT_GE(share(facts, "transposed convolution", has("TRANSPOSE_CONV")), 0.15);
+  EXPECT_GE(share(facts, "bilinear", has("RESIZE_BILINEAR")), 0.1);
+  EXPECT_GE(share(facts, "nearest", has("RESIZE_NEAREST_NEIGHBOR")), 0.1);
+  EXPECT_GE(share(facts, "adds", has("ADD")), 0.3);
+  EXPECT_GE(share(facts, "depthwise", has("DEPTHWISE_CONV_2D")), 0.06);
+  EXPECT_GE(share(facts, "PReLU", has("PRELU")), 0.08);
+  std::set<int64_t> strides;
+  for (const Facts& one : facts) strides.insert(one.strides.begin(), one.strides.end());
+  EXPECT_EQ(strides, (std::set<int64_t>{2, 3, 4}));
 }
 
 }  // namespace

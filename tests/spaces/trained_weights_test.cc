@@ -42,9 +42,11 @@ TEST(PortableMath, VariatesHaveTheirQuantiles) {
 struct Filter {
   FilterLayout layout;
   std::vector<int8_t> stored;
-  Filter(FilterLayout given, uint64_t seed) : layout(given) {
+  Filter(FilterLayout given, uint64_t seed,
+         TrainedWeights::Drawing drawing = TrainedWeights::Drawing::kEach)
+      : layout(given) {
     stored.resize(static_cast<size_t>(layout.channels * layout.taps));
-    TrainedWeights(seed).fill(layout, stored);
+    TrainedWeights(seed, drawing).fill(layout, stored);
   }
   [[nodiscard]] double zeros() const {
     return static_cast<double>(std::count(stored.begin(), stored.end(), 0)) /
@@ -108,6 +110,47 @@ TEST(TrainedWeights, AShareIsPrunedAShareIsClusteredAndMostHaveHeavyTails) {
   EXPECT_GE(clustered, kNetworks * 6 / 100);
   EXPECT_LE(clustered, kNetworks * 20 / 100);
   EXPECT_GE(heavy, kNetworks / 2);
+}
+
+// Drawing from a table must not show: the same networks are pruned and clustered, and as much.
+TEST(TrainedWeights, TabledFiltersLookLikeThoseDrawnOneByOne) {
+  double zeros_each = 0, zeros_tabled = 0, tails_each = 0, tails_tabled = 0;
+  constexpr int kNetworks = 200;
+  for (uint64_t seed = 0; seed < kNetworks; ++seed) {
+    const Filter each(kConv, seed);
+    const Filter tabled(kConv, seed, TrainedWeights::Drawing::kTabled);
+    EXPECT_NEAR(each.zeros(), tabled.zeros(), 0.15) << seed;
+    const std::set<int8_t> distinct(tabled.stored.begin(), tabled.stored.end());
+    const std::set<int8_t> expected(each.stored.begin(), each.stored.end());
+    EXPECT_EQ(distinct.size() <= 33, expected.size() <= 33) << seed;
+    zeros_each += each.zeros();
+    zeros_tabled += tabled.zeros();
+    tails_each += std::min(each.kurtosis(), 10.0);
+    tails_tabled += std::min(tabled.kurtosis(), 10.0);
+    for (int64_t channel = 0; channel < kConv.channels; ++channel) {
+      int largest = 0;
+      for (int64_t i = 0; i < kConv.taps; ++i)
+        largest = std::max(
+            largest, std::abs(int{tabled.stored[static_cast<size_t>(channel * kConv.taps + i)]}));
+      EXPECT_TRUE(largest == 0 || largest >= 110) << seed;
+    }
+  }
+  fmt::print("zeros {:.3f} and {:.3f}, kurtosis {:.2f} and {:.2f}\n", zeros_each / kNetworks,
+             zeros_tabled / kNetworks, tails_each / kNetworks, tails_tabled / kNetworks);
+  EXPECT_NEAR(zeros_each / kNetworks, zeros_tabled / kNetworks, 0.02);
+  EXPECT_NEAR(tails_each / tails_tabled, 1, 0.1);
+}
+
+TEST(TrainedWeights, TabledDepthwiseChannelsAreTheLastDimension) {
+  const Filter filter(
+      {.kind = OpKind::kDepthwiseConv2D, .channels = 20, .taps = 9, .channel_last = true}, 5,
+      TrainedWeights::Drawing::kTabled);
+  for (size_t channel = 0; channel < 20; ++channel) {
+    int largest = 0;
+    for (size_t tap = 0; tap < 9; ++tap)
+      largest = std::max(largest, std::abs(int{filter.stored[tap * 20 + channel]}));
+    EXPECT_TRUE(largest == 0 || largest >= 110);
+  }
 }
 
 TEST(TrainedWeights, SingleValuesAndEmptyFiltersAreFine) {

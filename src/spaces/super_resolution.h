@@ -1,0 +1,19 @@
+// Space `super-resolution`: int8 networks that enlarge images.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "edgesage/result.h"
+#include "src/graph/graph.h"
+#include "src/spaces/parameter.h"
+
+namespace edgesage {
+
+// Every random decision of the space, with its range.
+[[nodiscard]] std::span<const Parameter* const> super_resolution_parameters();
+
+// See space.h; `description` is left empty.
+[[nodiscard]] Result<Graph> build_super_resolution(uint64_t seed);
+
+}  // namespace edgesage
