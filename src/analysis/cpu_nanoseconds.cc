@@ -109,9 +109,12 @@ double row_ns(const Row& row, const RowCost& cost) {
 }  // namespace
 
 std::vector<double> cpu_row_ns(const Graph& graph, const Lowering& lowering) {
+  return cpu_row_ns(lowering, row_costs(graph, lowering));
+}
+
+std::vector<double> cpu_row_ns(const Lowering& lowering, std::span<const RowCost> costs) {
   std::vector<double> nanoseconds(lowering.rows.size(), 0.0);
   if (lowering.target.kind != TargetKind::kLitertXnnpack) return nanoseconds;
-  const std::vector<RowCost> costs = row_costs(graph, lowering);
   int32_t partition = -1;
   for (size_t i = 0; i < nanoseconds.size(); ++i) {
     const Row& row = lowering.rows[i];

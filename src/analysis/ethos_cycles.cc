@@ -53,14 +53,13 @@ double filling(const Row& row, int64_t elements, bool part_kernel) {
   return std::max(filled - real(elements), 0.0);
 }
 
-WeightBytes weight_bytes(const Graph& graph, const Row& row, bool part_kernel) {
+WeightBytes weight_bytes(const Graph& graph, const Row& row, double bits, bool part_kernel) {
   constexpr double kBitsOfFilling = 0.25, kHeaderBytes = 40;  // fitted to Vela's output
   WeightBytes bytes;
   if (row.invented_weights) {
     bytes.values = real(row.kernel_h) * real(row.kernel_w) * real(row.ofm.c) / 16 + kHeaderBytes;
   } else if (row.weights >= 0) {
     const Tensor& weights = graph.main().tensors[static_cast<size_t>(row.weights)];
-    const double bits = weight_stats(graph, weights).encoded_bits_estimate;
     const int64_t elements = weights.element_count();
     bytes.values =
         (real(elements) * bits + kBitsOfFilling * filling(row, elements, part_kernel)) / 8 +
@@ -88,17 +87,28 @@ Row within_reason(const Row& row) {
 // Walks the rows in order: whether weights are fetched ahead depends on the row before.
 class Estimator {
  public:
-  Estimator(const Graph& graph, const Lowering& lowering)
-      : graph_(graph), lowering_(lowering), machine_(ethos_machine(lowering.target)) {
-    if (machine_.fast_memory > 0) live_ = liveness(graph, lowering).live_bytes;
+  Estimator(const Graph& graph, const Lowering& lowering, std::span<const WeightStats> weights,
+            std::span<const int64_t> live_bytes)
+      : graph_(graph),
+        lowering_(lowering),
+        machine_(ethos_machine(lowering.target)),
+        weights_(weights),
+        live_(live_bytes),
+        is_input_(marked(graph.main(), graph.main().inputs)),
+        is_output_(marked(graph.main(), graph.main().outputs)),
+        last_reader_(lowering.rows.size(), -1) {
+    for (size_t i = 0; i < lowering.rows.size(); ++i)
+      for (const int32_t producer : lowering.rows[i].inputs)
+        last_reader_[static_cast<size_t>(producer)] = static_cast<int32_t>(i);
   }
 
   RowCycles row_cycles(size_t index) {
     const Row row = within_reason(lowering_.rows[index]);
     EthosTiling t = ethos_tiling(machine_, row);
-    if (any_of_in(row.ifm_tensors, graph_.main().inputs)) t.stored_ifm_c = t.ifm.c;
-    if (any_of_in(row.ofm_tensors, graph_.main().outputs)) t.stored_ofm_c = t.ofm.c;
-    const WeightBytes weights = weight_bytes(graph_, row, t.block.part_kernel);
+    if (reads_input(row)) t.stored_ifm_c = t.ifm.c;
+    if (writes_output(row)) t.stored_ofm_c = t.ofm.c;
+    const WeightBytes weights =
+        weight_bytes(graph_, row, weights_[index].encoded_bits_estimate, t.block.part_kernel);
     RowCycles cycles;
     const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
     const double unbuffered = ethos_compute_cycles(machine_, row, t, true);
@@ -176,13 +186,12 @@ class Estimator {
   void add_latency(const Row& row, const EthosTiling& t, RowCycles& cycles) const {
     constexpr double kReadBurst = 78.125, kWriteBurst = 19.53, kScales = 390.6, kBurst = 128;
     const double groups = real(divide_up(std::max<int64_t>(row.ofm.c, 1), 16));
-    const Subgraph& subgraph = graph_.main();
     const bool convolves = row.weights >= 0;
     double waits = convolves ? kScales * groups * real(t.blocks_hw) : 0.0;
     const auto bursts = [](const Shape4& s) {
       return real(s.n) * real(s.h) * real(s.w) * std::ceil(real(s.c) / kBurst);
     };
-    if (any_of_in(row.ifm_tensors, subgraph.inputs)) {
+    if (reads_input(row)) {
       // A block that takes all channels reads whole lines, others a piece of each pixel.
       const bool dense = ethos_kernel(row) == EthosKernel::kDense;
       const bool whole = !dense || row.ifm.c <= 16;
@@ -190,7 +199,7 @@ class Estimator {
           real(row.ifm.n) * real(row.ifm.h) * std::ceil(real(row.ifm.w) * real(row.ifm.c) / kBurst);
       waits += kReadBurst * (whole ? lines * (dense ? groups : 1.0) : bursts(row.ifm) * groups);
     }
-    if (any_of_in(row.ofm_tensors, subgraph.outputs)) waits += kWriteBurst * bursts(row.ofm);
+    if (writes_output(row)) waits += kWriteBurst * bursts(row.ofm);
     cycles.dram = std::max(cycles.dram, waits);
   }
 
@@ -200,36 +209,48 @@ class Estimator {
     if (index == 0 || row.op_kind == OpKind::kSoftmax) return false;
     const auto before = static_cast<int32_t>(index) - 1;
     if (std::ranges::find(row.inputs, before) == row.inputs.end()) return false;
-    for (size_t i = index + 1; i < lowering_.rows.size(); ++i)
-      if (std::ranges::find(lowering_.rows[i].inputs, before) != lowering_.rows[i].inputs.end())
-        return false;
+    if (last_reader_[static_cast<size_t>(before)] > static_cast<int32_t>(index)) return false;
     return ethos_kernel(lowering_.rows[index - 1]) != EthosKernel::kPooling;
   }
 
-  static bool any_of_in(const std::vector<int32_t>& list, const std::vector<int32_t>& of) {
-    return std::ranges::any_of(list,
-                               [&](int32_t t) { return std::ranges::find(of, t) != of.end(); });
+  static std::vector<uint8_t> marked(const Subgraph& subgraph, const std::vector<int32_t>& list) {
+    std::vector<uint8_t> marks(subgraph.tensors.size(), 0);
+    for (const int32_t tensor : list)
+      if (tensor >= 0 && static_cast<size_t>(tensor) < marks.size())
+        marks[static_cast<size_t>(tensor)] = 1;
+    return marks;
   }
 
-  bool touches_border(const Row& row) const {
-    const Subgraph& subgraph = graph_.main();
-    return any_of_in(row.ifm_tensors, subgraph.inputs) ||
-           any_of_in(row.ofm_tensors, subgraph.outputs);
+  static bool any_marked(const std::vector<int32_t>& list, const std::vector<uint8_t>& marks) {
+    return std::ranges::any_of(list, [&](int32_t t) { return marks[static_cast<size_t>(t)] != 0; });
   }
+  bool reads_input(const Row& row) const { return any_marked(row.ifm_tensors, is_input_); }
+  bool writes_output(const Row& row) const { return any_marked(row.ofm_tensors, is_output_); }
+  bool touches_border(const Row& row) const { return reads_input(row) || writes_output(row); }
 
   const Graph& graph_;
   const Lowering& lowering_;
   EthosMachine machine_;
-  std::vector<int64_t> live_;
+  std::span<const WeightStats> weights_;       // one a row
+  std::span<const int64_t> live_;              // one a row
+  std::vector<uint8_t> is_input_, is_output_;  // one a tensor
+  std::vector<int32_t> last_reader_;           // of each row; -1 for none
   double previous_ = 0;  // cycles of the row before, during which weights can be fetched
 };
 
 }  // namespace
 
 std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering) {
+  return ethos_row_cycles(graph, lowering, row_weight_stats(graph, lowering),
+                          liveness(graph, lowering).live_bytes);
+}
+
+std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering,
+                                        std::span<const WeightStats> weights,
+                                        std::span<const int64_t> live_bytes) {
   std::vector<RowCycles> cycles(lowering.rows.size());
   if (!lowering.target.is_ethos() || graph.subgraphs.empty()) return cycles;
-  Estimator estimator(graph, lowering);
+  Estimator estimator(graph, lowering, weights, live_bytes);
   for (size_t i = 0; i < cycles.size(); ++i) {
     if (lowering.rows[i].placement == Placement::kNpu)
       cycles[i] = estimator.row_cycles(i);

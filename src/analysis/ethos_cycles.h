@@ -1,8 +1,11 @@
 // Closed-form cycles of Ethos-U rows: a prior that learning corrects, not the compiler's model.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
+#include "src/analysis/weight_stats.h"
 #include "src/graph/graph.h"
 #include "src/lower/rows.h"
 
@@ -24,5 +27,11 @@ struct RowCycles {
 // (500 MHz, flash of one byte a cycle), U65 High_End and U85 SYS_DRAM_Mid with
 // Dedicated_Sram_384KB. All zero for rows that do not run on the NPU and for other targets.
 [[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering);
+
+// The same for a caller who has row_weight_stats and the live bytes of liveness(graph, lowering).
+// Cost: linear in rows and edges.
+[[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering,
+                                                      std::span<const WeightStats> weights,
+                                                      std::span<const int64_t> live_bytes);
 
 }  // namespace edgesage

@@ -85,7 +85,8 @@ int64_t flat_macs(const Subgraph& subgraph, const Operator& op) {
 
 class MacCounter {
  public:
-  explicit MacCounter(const Graph& graph) : graph_(graph), visiting_(graph.subgraphs.size(), 0) {}
+  explicit MacCounter(const Graph& graph)
+      : graph_(graph), bodies_(graph.subgraphs.size(), kUnseen) {}
 
   int64_t of(const Subgraph& subgraph, const Operator& op) {
     switch (op.kind) {
@@ -115,22 +116,23 @@ class MacCounter {
   }
 
  private:
-  // A subgraph that (by mistake) contains itself counts once.
+  // Each subgraph is walked once, however many operators name it; one that (by mistake) contains
+  // itself counts once.
   int64_t body(const Operator& op, std::string_view attribute) {
     const int64_t index = op.attr_int(attribute, -1);
     if (index <= 0 || static_cast<size_t>(index) >= graph_.subgraphs.size()) return 0;
     const auto i = static_cast<size_t>(index);
-    if (visiting_[i] != 0) return 0;
-    visiting_[i] = 1;
+    if (bodies_[i] != kUnseen) return bodies_[i];
+    bodies_[i] = 0;
     int64_t total = 0;
     for (const Operator& inner : graph_.subgraphs[i].operators)
       total = sum(total, of(graph_.subgraphs[i], inner));
-    visiting_[i] = 0;
-    return total;
+    return bodies_[i] = total;
   }
 
   const Graph& graph_;
-  std::vector<uint8_t> visiting_;
+  static constexpr int64_t kUnseen = -1;
+  std::vector<int64_t> bodies_;  // MACs of each subgraph; 0 while it is walked
 };
 
 int64_t bytes_of(int64_t elements, DataType type) {

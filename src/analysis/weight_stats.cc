@@ -17,9 +17,11 @@ using Histogram = std::array<int32_t, 511>;
 
 Histogram sample_histogram(std::span<const std::byte> bytes, bool is_signed, int64_t zero) {
   Histogram counts{};
-  const size_t taken = std::min(bytes.size(), kSample);
+  // Evenly spread; every element of a small tensor.
+  const bool all = bytes.size() <= kSample;
+  const size_t taken = all ? bytes.size() : kSample;
   for (size_t i = 0; i < taken; ++i) {
-    const auto raw = std::to_integer<uint8_t>(bytes[i * bytes.size() / taken]);
+    const auto raw = std::to_integer<uint8_t>(bytes[all ? i : i * bytes.size() / kSample]);
     const int64_t value = is_signed ? static_cast<int64_t>(static_cast<int8_t>(raw)) : raw;
     ++counts[static_cast<size_t>(std::clamp<int64_t>(value - zero + 255, 0, 510))];
   }
@@ -37,11 +39,10 @@ constexpr double kStreamOverhead = 1.05;  // changes of code within a stream, by
 double golomb_bits(std::span<const int32_t> counts, double total) {
   double best = 9;
   for (const int shift : kShifts) {
-    double bits = 0;
-    for (size_t number = 0; number < counts.size(); ++number)
-      bits += static_cast<double>(counts[number]) *
-              static_cast<double>((number >> shift) + 1 + static_cast<size_t>(shift));
-    best = std::min(best, bits / total + kUnaryOverhead);
+    int32_t bits = 0;  // at most kSample times 512
+    for (int32_t number = 0; number < static_cast<int32_t>(counts.size()); ++number)
+      bits += counts[static_cast<size_t>(number)] * ((number >> shift) + 1 + shift);
+    best = std::min(best, static_cast<double>(bits) / total + kUnaryOverhead);
   }
   return best;
 }
@@ -52,34 +53,34 @@ double fixed_bits(size_t distinct) {
 
 // Bits of one value, over zigzag counts of which `total` are not zero.
 double value_bits(std::span<const int32_t> zigzag, double total) {
-  size_t last = 0;
-  std::vector<int32_t> ranked;
-  for (size_t number = 0; number < zigzag.size(); ++number) {
-    if (zigzag[number] == 0) continue;
-    last = number;
-    ranked.push_back(zigzag[number]);
+  size_t used = zigzag.size();
+  while (used > 1 && zigzag[used - 1] == 0) --used;
+  const double bits = std::min(golomb_bits(zigzag.first(used), total), fixed_bits(used));
+  std::array<int32_t, kPalette> ranked{};
+  size_t distinct = 0;
+  for (const int32_t count : zigzag.first(used)) {
+    if (count == 0) continue;
+    if (distinct == kPalette) return bits;
+    ranked[distinct++] = count;
   }
-  double bits = std::min(golomb_bits(zigzag, total), fixed_bits(last + 1));
-  if (ranked.size() <= kPalette) {
-    std::ranges::sort(ranked, std::greater<>());
-    bits = std::min({bits, fixed_bits(ranked.size()), golomb_bits(ranked, total)});
-  }
-  return bits;
+  const std::span<int32_t> palette = std::span(ranked).first(distinct);
+  std::ranges::sort(palette, std::greater<>());
+  return std::min({bits, fixed_bits(distinct), golomb_bits(palette, total)});
 }
 
 double encoded_bits(const Histogram& counts, double total) {
-  std::vector<int32_t> zigzag(511, 0);
+  std::array<int32_t, 511> zigzag{};
   for (int value = -255; value <= 255; ++value)
     zigzag[static_cast<size_t>(value < 0 ? -2 * value - 1 : 2 * value)] =
         counts[static_cast<size_t>(value + 255)];
   const double plain = value_bits(zigzag, total);
   const double zeros = zigzag[0];
   if (zeros <= 0 || zeros >= total) return plain;
-  zigzag.erase(zigzag.begin());  // numbers without zero, counted from it
+  const std::span<const int32_t> without_zero = std::span(zigzag).subspan(1);
   const double others = total - zeros, run = zeros / others;
   const double run_shift = std::max(std::floor(std::log2(std::max(run, 1.0))), 0.0);
   const double run_bits = run / std::exp2(run_shift) + 1 + run_shift - (run_shift > 0 ? 0.5 : 0.0);
-  return std::min(plain, others / total * (value_bits(zigzag, others) + run_bits));
+  return std::min(plain, others / total * (value_bits(without_zero, others) + run_bits));
 }
 
 // Medians over the convolutions of sampled networks.
@@ -116,6 +117,25 @@ WeightStats weight_stats(const Graph& graph, const Tensor& tensor) {
     if (value == 0) stats.zero_fraction = share;
   }
   stats.encoded_bits_estimate = kStreamOverhead * encoded_bits(counts, total);
+  return stats;
+}
+
+std::vector<WeightStats> row_weight_stats(const Graph& graph, const Lowering& lowering) {
+  std::vector<WeightStats> stats(lowering.rows.size());
+  if (graph.subgraphs.empty()) return stats;
+  const std::vector<Tensor>& tensors = graph.main().tensors;
+  std::vector<int32_t> first_row(tensors.size(), -1);  // that reads the tensor
+  for (size_t i = 0; i < stats.size(); ++i) {
+    const int32_t weights = lowering.rows[i].weights;
+    if (weights < 0) continue;
+    int32_t& first = first_row[static_cast<size_t>(weights)];
+    if (first < 0) {
+      first = static_cast<int32_t>(i);
+      stats[i] = weight_stats(graph, tensors[static_cast<size_t>(weights)]);
+    } else {
+      stats[i] = stats[static_cast<size_t>(first)];
+    }
+  }
   return stats;
 }
 

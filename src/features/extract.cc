@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "src/features/feature_table.h"
 
@@ -11,20 +12,22 @@ namespace {
 // Edges follow the rows' inputs; both directions are kept, sorted by node.
 void add_edges(const Lowering& lowering, GraphTensors& out) {
   const auto nodes = static_cast<size_t>(out.nodes);
-  std::vector<std::vector<int32_t>> consumers(nodes);
   out.producers.offset.assign(1, 0);
+  std::vector<int32_t>& offset = out.consumers.offset;
+  offset.assign(nodes + 1, 0);
   for (size_t i = 0; i < nodes; ++i) {
-    for (const int32_t producer : lowering.rows[i].inputs) {
-      out.producers.index.push_back(producer);
-      consumers[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
-    }
+    const std::vector<int32_t>& inputs = lowering.rows[i].inputs;
+    out.producers.index.insert(out.producers.index.end(), inputs.begin(), inputs.end());
     out.producers.offset.push_back(static_cast<int32_t>(out.producers.index.size()));
+    for (const int32_t producer : inputs) ++offset[static_cast<size_t>(producer) + 1];
   }
-  out.consumers.offset.assign(1, 0);
-  for (const std::vector<int32_t>& readers : consumers) {
-    out.consumers.index.insert(out.consumers.index.end(), readers.begin(), readers.end());
-    out.consumers.offset.push_back(static_cast<int32_t>(out.consumers.index.size()));
-  }
+  std::partial_sum(offset.begin(), offset.end(), offset.begin());
+  std::vector<int32_t> next(offset.begin(), offset.end() - 1);
+  out.consumers.index.resize(out.producers.index.size());
+  for (size_t i = 0; i < nodes; ++i)
+    for (const int32_t producer : lowering.rows[i].inputs)
+      out.consumers.index[static_cast<size_t>(next[static_cast<size_t>(producer)]++)] =
+          static_cast<int32_t>(i);
 }
 
 float log_or_minus_infinity(double value) {
@@ -35,7 +38,12 @@ float log_or_minus_infinity(double value) {
 
 GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
                               std::span<const Quantity> quantities) {
-  const LoweringFacts facts = gather_facts(graph, lowering);
+  return extract_features(graph, lowering, liveness(graph, lowering), quantities);
+}
+
+GraphTensors extract_features(const Graph& graph, const Lowering& lowering, const Liveness& live,
+                              std::span<const Quantity> quantities) {
+  const LoweringFacts facts = gather_facts(graph, lowering, live);
   const auto table = node_features();
   GraphTensors out;
   out.nodes = static_cast<int32_t>(lowering.rows.size());

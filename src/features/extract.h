@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "src/analysis/liveness.h"
 #include "src/features/graph_tensors.h"
 #include "src/features/priors.h"
 #include "src/graph/graph.h"
@@ -11,9 +12,13 @@
 
 namespace edgesage {
 
-// Nodes are the rows of the lowering, in order. Cost: linear in rows and tensors, plus a bounded
-// sample of each weight tensor. Safe to call from several threads.
+// Nodes are the rows of the lowering, in order. Cost: linear in rows, edges and tensors, plus a
+// bounded sample of each weight tensor. Safe to call from several threads.
 [[nodiscard]] GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
+                                            std::span<const Quantity> quantities);
+// The same for a caller who has liveness(graph, lowering).
+[[nodiscard]] GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
+                                            const Liveness& live,
                                             std::span<const Quantity> quantities);
 
 }  // namespace edgesage

@@ -9,7 +9,7 @@
 namespace edgesage {
 namespace {
 
-double log1(double value) { return std::log1p(std::max(0.0, value)); }
+double log1(double value) { return value > 0 ? std::log1p(value) : 0.0; }
 double log1(int64_t value) { return log1(static_cast<double>(value)); }
 
 double tile_waste(int64_t size, int64_t tile) {

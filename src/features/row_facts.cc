@@ -1,10 +1,10 @@
 #include "src/features/row_facts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/analysis/cpu_nanoseconds.h"
 #include "src/analysis/generic_units.h"
-#include "src/analysis/liveness.h"
 
 namespace edgesage {
 namespace {
@@ -46,17 +46,21 @@ std::vector<char> bricked(const Subgraph& subgraph) {
   return bricks;
 }
 
-void add_live_bytes(const Graph& graph, const Lowering& lowering, const std::vector<double>& stored,
-                    LoweringFacts& facts) {
-  const Liveness live = liveness(graph, lowering);
+// Sums of whole numbers, so adding and taking away again is exact.
+void add_live_bytes(const Liveness& live, const std::vector<double>& stored, LoweringFacts& facts) {
+  std::vector<double> change(facts.rows.size() + 1, 0.0);
+  const auto rows = static_cast<int32_t>(facts.rows.size());
   for (const LiveRange& range : live.ranges) {
     const double bytes = stored[static_cast<size_t>(range.tensor)];
-    const int32_t last = std::min(range.last, static_cast<int32_t>(facts.rows.size()) - 1);
-    for (int32_t row = std::max(range.first, 0); row <= last; ++row)
-      facts.rows[static_cast<size_t>(row)].live_bytes += bytes;
+    change[static_cast<size_t>(std::clamp(range.first, 0, rows))] += bytes;
+    change[static_cast<size_t>(std::clamp(range.last + 1, 0, rows))] -= bytes;
   }
-  for (const RowFacts& row : facts.rows)
-    facts.peak_live_bytes = std::max(facts.peak_live_bytes, row.live_bytes);
+  double now = 0;
+  for (size_t i = 0; i < facts.rows.size(); ++i) {
+    now += change[i];
+    facts.rows[i].live_bytes = now;
+    facts.peak_live_bytes = std::max(facts.peak_live_bytes, now);
+  }
 }
 
 }  // namespace
@@ -72,7 +76,7 @@ std::vector<double> stored_bytes(const Graph& graph, const Target& target) {
     if (bricks[i] != 0) {
       const int64_t channels = tensor.shape.back();
       const int64_t rounded = (channels + kBrickChannels - 1) / kBrickChannels * kBrickChannels;
-      bytes *= static_cast<double>(rounded) / static_cast<double>(channels);
+      bytes = std::round(bytes * static_cast<double>(rounded) / static_cast<double>(channels));
     }
     stored.push_back(bytes);
   }
@@ -80,20 +84,25 @@ std::vector<double> stored_bytes(const Graph& graph, const Target& target) {
 }
 
 LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
+  return gather_facts(graph, lowering, liveness(graph, lowering));
+}
+
+LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const Liveness& live) {
   LoweringFacts facts;
   const size_t count = lowering.rows.size();
   facts.rows.resize(count);
   if (count == 0) return facts;
 
   const std::vector<RowCost> costs = row_costs(graph, lowering);
+  const std::vector<WeightStats> weight_stats = row_weight_stats(graph, lowering);
   std::vector<RowCycles> cycles;
   std::vector<double> nanoseconds;
   if (lowering.target.is_ethos()) {
-    cycles = ethos_row_cycles(graph, lowering);
+    cycles = ethos_row_cycles(graph, lowering, weight_stats, live.live_bytes);
   } else if (lowering.target.kind == TargetKind::kGeneric) {
     nanoseconds = generic_row_units(graph, lowering);
   } else {
-    nanoseconds = cpu_row_ns(graph, lowering);
+    nanoseconds = cpu_row_ns(lowering, costs);
   }
   const Subgraph& subgraph = graph.main();
   const std::vector<double> stored = stored_bytes(graph, lowering.target);
@@ -105,7 +114,7 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
     if (!nanoseconds.empty()) fact.cpu_ns = nanoseconds[i];
     if (row.weights >= 0) {
       const Tensor& weights = subgraph.tensors[static_cast<size_t>(row.weights)];
-      fact.weights = weight_stats(graph, weights);
+      fact.weights = weight_stats[i];
       fact.encoded_weights_bytes =
           fact.weights.encoded_bits_estimate * static_cast<double>(weights.element_count()) / 8.0;
     }
@@ -116,7 +125,7 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
     fact.starts_partition = i == 0 || lowering.rows[i - 1].placement != row.placement ||
                             lowering.rows[i - 1].partition != row.partition;
   }
-  add_live_bytes(graph, lowering, stored, facts);
+  add_live_bytes(live, stored, facts);
   return facts;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/analysis/ethos_cycles.h"
+#include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
 #include "src/analysis/weight_stats.h"
 #include "src/graph/graph.h"
@@ -34,8 +35,11 @@ struct LoweringFacts {
   double peak_live_bytes = 0;
 };
 
-// Cost: linear in rows and tensors, plus a bounded sample of each weight tensor.
+// Cost: linear in rows, edges and tensors, plus a bounded sample of each weight tensor.
 [[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering);
+// The same for a caller who has liveness(graph, lowering).
+[[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering,
+                                         const Liveness& live);
 
 // Bytes of each tensor of the main subgraph as the target stores it; 0 where the size is not known.
 [[nodiscard]] std::vector<double> stored_bytes(const Graph& graph, const Target& target);

@@ -37,8 +37,20 @@ int32_t movable_writer(RowBuilder& builder, int32_t tensor, int32_t op) {
   return producer.placement == Placement::kNpu ? row : -1;
 }
 
-void add_copy(RowBuilder& builder, int32_t index, int32_t from, int32_t to, RowKind kind) {
+// What all copies of one operator have in common, without operands: these may be very many, and
+// each copy has two of its own.
+Row copy_of(const RowBuilder& builder, int32_t index, RowKind kind) {
   Row row = builder.make(index, kind, Placement::kNpu);
+  row.has_ifm2 = false;
+  row.ifm_tensors.clear();
+  row.ofm_tensors.clear();
+  row.ifm_tensors.shrink_to_fit();
+  row.ofm_tensors.shrink_to_fit();
+  return row;
+}
+
+void add_copy(RowBuilder& builder, const Row& like, int32_t from, int32_t to) {
+  Row row = like;
   const std::vector<Tensor>& tensors = builder.subgraph().tensors;
   const Tensor& source = tensors[static_cast<size_t>(from)];
   const Tensor& target = tensors[static_cast<size_t>(to)];
@@ -46,8 +58,6 @@ void add_copy(RowBuilder& builder, int32_t index, int32_t from, int32_t to, RowK
   // A copy moves the smaller of the two: a part out of a whole, or into one.
   row.ifm = row.ofm = in.elements() <= out.elements() ? in : out;
   row.ifm_type = source.type;
-  row.has_ifm2 = false;
-  row.ifm_tensors.clear();
   if (!source.is_constant()) row.ifm_tensors.push_back(from);
   row.ofm_tensors = {to};
   builder.add(std::move(row));
@@ -106,12 +116,13 @@ void lower_reshape(RowBuilder& builder, int32_t index) {
     builder.alias(index);
     return;
   }
-  add_copy(builder, index, input, output, RowKind::kReshape);
+  add_copy(builder, copy_of(builder, index, RowKind::kReshape), input, output);
 }
 
 void lower_concatenation(RowBuilder& builder, int32_t index) {
   const Operator op = builder.op(index);
   const int32_t output = op.outputs.front();
+  const Row copy = copy_of(builder, index, RowKind::kCopy);
   bool copies = false;
   int32_t last_writer = -1;
   for (const int32_t input : op.inputs) {
@@ -124,7 +135,7 @@ void lower_concatenation(RowBuilder& builder, int32_t index) {
       continue;
     }
     copies = true;
-    add_copy(builder, index, input, output, RowKind::kCopy);
+    add_copy(builder, copy, input, output);
   }
   if (copies || last_writer < 0) return;
   builder.row(last_writer).fused.push_back(index);
@@ -140,8 +151,9 @@ void lower_slice(RowBuilder& builder, int32_t index) {
     return;
   }
   const int32_t input = op.inputs[operand_roles(op).ifm];
+  const Row copy = copy_of(builder, index, RowKind::kCopy);
   for (const int32_t output : op.outputs)
-    if (output >= 0) add_copy(builder, index, input, output, RowKind::kCopy);
+    if (output >= 0) add_copy(builder, copy, input, output);
 }
 
 void lower_pad(RowBuilder& builder, int32_t index) {
@@ -156,7 +168,7 @@ void lower_pad(RowBuilder& builder, int32_t index) {
   if (const int32_t writer = movable_writer(builder, input, index); writer >= 0)
     builder.write_into(writer, input, output);
   else
-    add_copy(builder, index, input, output, RowKind::kCopy);
+    add_copy(builder, copy_of(builder, index, RowKind::kCopy), input, output);
   if (!spatial) {
     add_border(builder, row, row.ofm);
     return;
@@ -185,9 +197,9 @@ void lower_tile(RowBuilder& builder, int32_t index) {
   constexpr int64_t kMostRows = 64;
   const int64_t copies =
       part > 0 ? std::clamp<int64_t>(whole.ofm.elements() / part, 1, kMostRows) : 1;
+  const Row copy = copy_of(builder, index, RowKind::kCopy);
   for (int64_t i = 0; i < copies; ++i)
-    add_copy(builder, index, builder.op(index).inputs.front(), builder.op(index).outputs.front(),
-             RowKind::kCopy);
+    add_copy(builder, copy, builder.op(index).inputs.front(), builder.op(index).outputs.front());
 }
 
 }  // namespace edgesage::ethos

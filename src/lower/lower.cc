@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
+#include <string>
 
 #include "src/graph/op_registry.h"
 #include "src/lower/ethos_rows.h"
@@ -20,7 +21,7 @@ bool is_control_flow(OpKind kind) {
 
 // Operators whose inside cannot be seen are said once each, however often they occur.
 void warn_of_opaque_operators(RowBuilder& builder) {
-  std::vector<std::string> said;
+  std::set<std::string> said;
   for (size_t i = 0; i < builder.subgraph().operators.size(); ++i) {
     const Operator& op = builder.subgraph().operators[i];
     std::string text;
@@ -33,9 +34,7 @@ void warn_of_opaque_operators(RowBuilder& builder) {
     } else if (op.kind == OpKind::kUnknown) {
       text = fmt::format("operator {} has a builtin code that this version does not know", i);
     }
-    if (text.empty() || std::ranges::find(said, text) != said.end()) continue;
-    said.push_back(text);
-    builder.warn(std::move(text));
+    if (!text.empty() && said.insert(text).second) builder.warn(std::move(text));
   }
 }
 

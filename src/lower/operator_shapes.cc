@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 namespace edgesage {
 namespace {
@@ -105,6 +106,29 @@ bool has_second_operand(OpKind kind) {
     default:
       return false;
   }
+}
+
+// Keeps the first of each; a concatenation may have very many.
+void drop_repeats(std::vector<int32_t>& tensors) {
+  constexpr size_t kFew = 16;
+  if (tensors.size() <= kFew) {
+    size_t kept = 0;
+    for (const int32_t tensor : tensors) {
+      const auto end = tensors.begin() + static_cast<std::ptrdiff_t>(kept);
+      if (std::find(tensors.begin(), end, tensor) == end) tensors[kept++] = tensor;
+    }
+    tensors.resize(kept);
+    return;
+  }
+  std::vector<std::pair<int32_t, int32_t>> places;  // tensor, where it stands
+  for (size_t i = 0; i < tensors.size(); ++i)
+    places.emplace_back(tensors[i], static_cast<int32_t>(i));
+  std::ranges::sort(places);
+  std::vector<uint8_t> repeats(tensors.size(), 0);
+  for (size_t i = 1; i < places.size(); ++i)
+    if (places[i].first == places[i - 1].first) repeats[static_cast<size_t>(places[i].second)] = 1;
+  size_t at = 0;
+  std::erase_if(tensors, [&](int32_t) { return repeats[at++] != 0; });
 }
 
 // [batch, features] whatever the rank of the file's tensors.
@@ -281,9 +305,9 @@ void fill_geometry(const Graph& /*graph*/, const Subgraph& subgraph, const Opera
     const Tensor* tensor = input_tensor(subgraph, op, i);
     const bool shape_operand = op.kind == OpKind::kTransposeConv && i == 0;
     if (tensor == nullptr || tensor->is_constant() || shape_operand) continue;
-    if (std::ranges::find(row.ifm_tensors, op.inputs[i]) == row.ifm_tensors.end())
-      row.ifm_tensors.push_back(op.inputs[i]);
+    row.ifm_tensors.push_back(op.inputs[i]);
   }
+  drop_repeats(row.ifm_tensors);
   const Tensor* filter = roles.weights == kNoTensor ? nullptr : input_tensor(subgraph, op, 1);
   switch (op.kind) {
     case OpKind::kConv2D:

@@ -21,6 +21,7 @@ struct View {
   const Operator& op;
   const Tensor& input;
   const Tensor& output;
+  std::span<const int32_t> unpacked;
 };
 
 using Check = std::string (*)(const View&);
@@ -30,14 +31,7 @@ std::string weights_are_constant(const View& view) {
   if (weights == nullptr) return "the weights are missing";
   if (weights->is_constant()) return {};
   // Unpacked at load: as good as constant.
-  const int32_t index = view.op.inputs[1];
-  for (const Operator& maker : view.subgraph.operators) {
-    if (std::ranges::find(maker.outputs, index) == maker.outputs.end()) continue;
-    const Tensor* source = input_tensor(view.subgraph, maker, 0);
-    if ((maker.kind == OpKind::kDequantize || maker.kind == OpKind::kDensify) &&
-        source != nullptr && source->is_constant())
-      return {};
-  }
+  if (view.unpacked[static_cast<size_t>(view.op.inputs[1])] >= 0) return {};
   return "the weights are not constant";
 }
 
@@ -176,7 +170,21 @@ std::string shape_obstacle(const Tensor& tensor) {
 
 }  // namespace
 
-std::string xnnpack_obstacle(const Graph& graph, const Subgraph& subgraph, const Operator& op) {
+std::vector<int32_t> xnnpack_unpacked(const Subgraph& subgraph) {
+  std::vector<int32_t> unpacked(subgraph.tensors.size(), kNoTensor);
+  for (const Operator& op : subgraph.operators) {
+    if (op.kind != OpKind::kDequantize && op.kind != OpKind::kDensify) continue;
+    const Tensor* source = input_tensor(subgraph, op, 0);
+    if (source == nullptr || !source->is_constant()) continue;
+    for (size_t i = 0; i < op.outputs.size(); ++i)
+      if (output_tensor(subgraph, op, i) != nullptr)
+        unpacked[static_cast<size_t>(op.outputs[i])] = op.inputs.front();
+  }
+  return unpacked;
+}
+
+std::string xnnpack_obstacle(const Graph& graph, const Subgraph& subgraph, const Operator& op,
+                             std::span<const int32_t> unpacked) {
   if (op.kind == OpKind::kVarHandle) return {};
   const auto* rule = std::ranges::find(kRules, op.kind, &Rule::kind);
   if (rule == kRules.end())
@@ -196,7 +204,7 @@ std::string xnnpack_obstacle(const Graph& graph, const Subgraph& subgraph, const
     if (std::string reason = shape_obstacle(*tensor); !reason.empty()) return reason;
   if (fused_activation(op) == OpKind::kTanh || fused_activation(op) == OpKind::kSign)
     return fmt::format("fused {} is not delegated", op_name(fused_activation(op)));
-  return rule->check != nullptr ? rule->check({graph, subgraph, op, *input, *output})
+  return rule->check != nullptr ? rule->check({graph, subgraph, op, *input, *output, unpacked})
                                 : std::string();
 }
 

@@ -12,9 +12,14 @@
 
 namespace edgesage {
 
+// Weights that are stored compressed (float16, sparse) and unpacked once when the model is loaded:
+// for each tensor the constant that it is unpacked from, kNoTensor for the others.
+[[nodiscard]] std::vector<int32_t> xnnpack_unpacked(const Subgraph& subgraph);
+
 // Why the delegate leaves the operator to the runtime's built-in kernels; empty: it takes it.
+// `unpacked` is xnnpack_unpacked's.
 [[nodiscard]] std::string xnnpack_obstacle(const Graph& graph, const Subgraph& subgraph,
-                                           const Operator& op);
+                                           const Operator& op, std::span<const int32_t> unpacked);
 
 // The partition of each operator, -1 for those left outside. An operator joins the latest
 // partition that its inputs allow, as the runtime's partitioner does: it alternates between

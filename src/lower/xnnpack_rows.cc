@@ -10,13 +10,6 @@
 namespace edgesage {
 namespace {
 
-// Weights that are stored compressed (float16, sparse) and unpacked once when the model is loaded.
-bool is_unpacked_constant(const RowBuilder& builder, const Operator& op) {
-  if (op.kind != OpKind::kDequantize && op.kind != OpKind::kDensify) return false;
-  const Tensor* input = input_tensor(builder.subgraph(), op, 0);
-  return input != nullptr && input->is_constant();
-}
-
 void add_row(RowBuilder& builder, int32_t index, Placement placement, int32_t partition,
              const std::vector<int32_t>& unpacked) {
   const Operator& op = builder.op(index);
@@ -36,15 +29,15 @@ int32_t lower_xnnpack(RowBuilder& builder) {
   const auto count = static_cast<int32_t>(builder.subgraph().operators.size());
   std::vector<std::string> obstacles(static_cast<size_t>(count));
   std::vector<uint8_t> folded(static_cast<size_t>(count), 0);
-  std::vector<int32_t> unpacked(builder.subgraph().tensors.size(), kNoTensor);
+  const std::vector<int32_t> unpacked = xnnpack_unpacked(builder.subgraph());
   for (int32_t index = 0; index < count; ++index) {
     const Operator& op = builder.op(index);
     obstacles[static_cast<size_t>(index)] =
-        xnnpack_obstacle(builder.graph(), builder.subgraph(), op);
-    if (!is_unpacked_constant(builder, op) || op.outputs.empty() || op.outputs.front() < 0)
-      continue;
-    folded[static_cast<size_t>(index)] = 1;
-    unpacked[static_cast<size_t>(op.outputs.front())] = op.inputs.front();
+        xnnpack_obstacle(builder.graph(), builder.subgraph(), op, unpacked);
+    const Tensor* output = output_tensor(builder.subgraph(), op, 0);
+    const bool unpacks = op.kind == OpKind::kDequantize || op.kind == OpKind::kDensify;
+    if (unpacks && output != nullptr && unpacked[static_cast<size_t>(op.outputs.front())] >= 0)
+      folded[static_cast<size_t>(index)] = 1;
   }
   const std::vector<int32_t> partition = xnnpack_partitions(builder.subgraph(), obstacles, folded);
   int32_t partitions = 0;

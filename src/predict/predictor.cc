@@ -251,11 +251,12 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   out.dtype = dominant_weight_type(graph);
   out.batch = batch_of(graph);
   const Lowering lowering = lower(graph, target_);
-  const GraphTensors tensors = extract_features(graph, lowering, quantities_);
+  const Liveness live = liveness(graph, lowering);
+  const GraphTensors tensors = extract_features(graph, lowering, live, quantities_);
   const GraphTotals totals = graph_totals(graph);
   out.macs = totals.macs;
   out.weights_bytes = totals.weights_bytes;
-  out.activations_bytes = liveness(graph, lowering).peak_bytes;
+  out.activations_bytes = live.peak_bytes;
   out.warnings.insert(out.warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
 
   const Estimate& answer = estimate(tensors, workspace);

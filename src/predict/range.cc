@@ -54,65 +54,106 @@ std::string describe(std::string_view feature, float value, float bound, bool ab
                      above ? "above" : "below", original(feature, bound));
 }
 
+// Puts the first reasons into words and counts the others.
+class Reasons {
+ public:
+  template <class Describe>
+  void add(const Describe& words) {
+    if (count_++ < kMaxReasons) texts_.push_back(words());
+  }
+  void move_to(RangeVerdict& verdict) && {
+    verdict.in_range = count_ == 0;
+    verdict.reasons = std::move(texts_);
+    if (count_ > kMaxReasons)
+      verdict.reasons.push_back(fmt::format("and {} more reasons", count_ - kMaxReasons));
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  size_t count_ = 0;
+};
+
 void check_operators(const TrainingRange& range, std::span<const std::string> signatures,
-                     RangeVerdict& verdict) {
-  std::set<std::string> named;
+                     RangeVerdict& verdict, Reasons& reasons) {
+  std::set<std::string_view> named;
   for (size_t i = 0; i < signatures.size(); ++i) {
     const std::string& signature = signatures[i];
     if (std::binary_search(range.operators.begin(), range.operators.end(), signature)) continue;
     verdict.unknown_operator[i] = true;
     if (named.insert(signature).second)
-      verdict.reasons.push_back(fmt::format("operator {} ({}) was not in training", i, signature));
+      reasons.add(
+          [&] { return fmt::format("operator {} ({}) was not in training", i, signature); });
   }
 }
 
+// Bounds of each row kind, null for kinds that training never saw.
+using BoundsTable =
+    std::array<const TrainingRange::KindBounds*, static_cast<size_t>(RowKind::kCount)>;
+BoundsTable bounds_by_kind(const TrainingRange& range) {
+  BoundsTable table{};
+  for (size_t kind = 0; kind < table.size(); ++kind) {
+    const auto it = std::ranges::find(range.kinds, row_kind_name(static_cast<RowKind>(kind)),
+                                      &TrainingRange::KindBounds::kind);
+    if (it != range.kinds.end()) table[kind] = &*it;
+  }
+  return table;
+}
+
 void check_rows(const TrainingRange& range, std::span<const std::string> signatures,
-                const GraphTensors& tensors, RangeVerdict& verdict) {
+                const GraphTensors& tensors, RangeVerdict& verdict, Reasons& reasons) {
   static const std::vector<size_t> columns = checked_columns();
+  const BoundsTable table = bounds_by_kind(range);
   for (size_t i = 0; i < static_cast<size_t>(tensors.nodes); ++i) {
-    const std::string_view kind = row_kind_name(static_cast<RowKind>(tensors.kind[i]));
     const int32_t op = tensors.op[i];
-    const auto it = std::find_if(range.kinds.begin(), range.kinds.end(),
-                                 [&](const auto& bounds) { return bounds.kind == kind; });
-    const std::string place =
-        op >= 0 ? fmt::format("operator {} ({})", op, signatures[static_cast<size_t>(op)])
-                : fmt::format("row {}", i);
-    if (it == range.kinds.end()) {
+    const auto place = [&] {
+      return op >= 0 ? fmt::format("operator {} ({})", op, signatures[static_cast<size_t>(op)])
+                     : fmt::format("row {}", i);
+    };
+    const TrainingRange::KindBounds* bounds = table[static_cast<size_t>(tensors.kind[i])];
+    if (bounds == nullptr) {
       const bool named = op >= 0 && verdict.unknown_operator[static_cast<size_t>(op)];
       if (!named)
-        verdict.reasons.push_back(fmt::format("{}: {} rows were not in training", place, kind));
+        reasons.add([&] {
+          return fmt::format("{}: {} rows were not in training", place(),
+                             row_kind_name(static_cast<RowKind>(tensors.kind[i])));
+        });
       if (op >= 0) verdict.unknown_operator[static_cast<size_t>(op)] = true;
       continue;
     }
     for (size_t c = 0; c < columns.size(); ++c) {
       const float value = tensors.x[i * static_cast<size_t>(tensors.features) + columns[c]];
-      const bool above = value > it->high[c] + kMargin;
-      if (!above && value >= it->low[c] - kMargin) continue;
-      verdict.reasons.push_back(fmt::format(
-          "{}: {}", place, describe(kChecked[c], value, above ? it->high[c] : it->low[c], above)));
+      const float low = bounds->low[c], high = bounds->high[c];
+      const bool above = value > high + kMargin;
+      if (!above && value >= low - kMargin) continue;
+      reasons.add([&] {
+        return fmt::format("{}: {}", place(),
+                           describe(kChecked[c], value, above ? high : low, above));
+      });
     }
   }
 }
 
-void check_globals(const TrainingRange& range, const GraphTensors& tensors, RangeVerdict& verdict) {
+void check_globals(const TrainingRange& range, const GraphTensors& tensors, Reasons& reasons) {
   const auto table = global_features();
   for (size_t i = 0; i < std::min(range.global_low.size(), tensors.globals.size()); ++i) {
     const float value = tensors.globals[i];
     const bool above = value > range.global_high[i] + kMargin;
     if (!above && value >= range.global_low[i] - kMargin) continue;
-    verdict.reasons.push_back(
-        "whole network: " +
-        describe(table[i].name, value, above ? range.global_high[i] : range.global_low[i], above));
+    reasons.add([&] {
+      return "whole network: " + describe(table[i].name, value,
+                                          above ? range.global_high[i] : range.global_low[i],
+                                          above);
+    });
   }
 }
 
-void check_spread(const TrainingRange& range, std::span<const float> spread,
-                  RangeVerdict& verdict) {
+void check_spread(const TrainingRange& range, std::span<const float> spread, Reasons& reasons) {
   for (size_t q = 0; q < std::min(spread.size(), range.max_spread.size()); ++q) {
     if (spread[q] <= range.max_spread[q]) continue;
-    verdict.reasons.push_back(
-        fmt::format("the ensemble disagrees by {:.1f} %; up to {:.1f} % is normal",
-                    std::expm1(spread[q]) * 100, std::expm1(range.max_spread[q]) * 100));
+    reasons.add([&] {
+      return fmt::format("the ensemble disagrees by {:.1f} %; up to {:.1f} % is normal",
+                         std::expm1(spread[q]) * 100, std::expm1(range.max_spread[q]) * 100);
+    });
   }
 }
 
@@ -170,16 +211,12 @@ RangeVerdict judge_range(const TrainingRange& range, std::span<const std::string
                          const GraphTensors& tensors, std::span<const float> spread) {
   RangeVerdict verdict;
   verdict.unknown_operator.assign(signatures.size(), false);
-  check_operators(range, signatures, verdict);
-  check_rows(range, signatures, tensors, verdict);
-  check_globals(range, tensors, verdict);
-  check_spread(range, spread, verdict);
-  verdict.in_range = verdict.reasons.empty();
-  if (verdict.reasons.size() > kMaxReasons) {
-    const size_t more = verdict.reasons.size() - kMaxReasons;
-    verdict.reasons.resize(kMaxReasons);
-    verdict.reasons.push_back(fmt::format("and {} more reasons", more));
-  }
+  Reasons reasons;
+  check_operators(range, signatures, verdict, reasons);
+  check_rows(range, signatures, tensors, verdict, reasons);
+  check_globals(range, tensors, reasons);
+  check_spread(range, spread, reasons);
+  std::move(reasons).move_to(verdict);
   return verdict;
 }
 

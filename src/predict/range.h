@@ -49,7 +49,8 @@ class RangeBuilder {
   TrainingRange range_;
 };
 
-// `spread` is the members' standard deviation of the log prediction, a quantity; may be empty.
+// Cost: linear in operators and rows; words are made for the reasons that are given alone. `spread`
+// is the members' standard deviation of the log prediction, a quantity; may be empty.
 [[nodiscard]] RangeVerdict judge_range(const TrainingRange& range,
                                        std::span<const std::string> signatures,
                                        const GraphTensors& tensors, std::span<const float> spread);
