@@ -1,14 +1,16 @@
-// Speed of the network: products, one prediction, training.
+// Speed of the network: prediction and training.
 //
-//   nn_bench --benchmark_filter=Gemm        GFLOP/s of one core
-//   nn_bench --benchmark_filter=Predict     one graph of 100 nodes: time, nodes/s
-//   nn_bench --benchmark_filter=Train       graphs of 60 nodes; argument: hidden, threads; nodes/s
+//   nn_bench --benchmark_filter=Predict     one graph; arguments: hidden, nodes. FLOP/s counts the
+//                                           products of the textbook network, heads included
+//   nn_bench --benchmark_filter=Train       graphs of 60 nodes; arguments: hidden, threads
+//
+// EDGESAGE_TARGET forces an instruction set (see src/kernels/target.h).
 #include <benchmark/benchmark.h>
 
+#include <iostream>
 #include <numeric>
 
 #include "src/base/rng.h"
-#include "src/kernels/gemm.h"
 #include "src/kernels/target.h"
 #include "src/nn/model.h"
 #include "src/nn/trainer.h"
@@ -16,57 +18,9 @@
 namespace edgesage {
 namespace {
 
-kernels::AlignedFloats random_floats(int64_t count) {
-  Rng rng(1);
-  kernels::AlignedFloats values(static_cast<size_t>(count));
-  for (float& value : values) value = static_cast<float>(rng.normal());
-  return values;
-}
-
-void set_flops(benchmark::State& state, int64_t m, int64_t k, int64_t n) {
-  state.counters["FLOP/s"] = benchmark::Counter(
-      static_cast<double>(2 * m * k * n) * static_cast<double>(state.iterations()),
-      benchmark::Counter::kIsRate);
-  state.SetLabel(kernels::target_name());
-}
-
-void BM_Gemm(benchmark::State& state) {
-  const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
-  auto a = random_floats(m * k), b = random_floats(k * n), bias = random_floats(n), c = a;
-  kernels::PackedMatrix packed;
-  packed.pack({b.data(), k, n, n});
-  const kernels::Matrix out = kernels::scratch(c, m, n);
-  for (auto _ : state) {
-    kernels::gemm({a.data(), m, k, k}, packed, {.bias = bias.data(), .relu = true}, out);
-    benchmark::ClobberMemory();
-  }
-  set_flops(state, m, k, n);
-}
-// The first shape stays in the first-level cache but for its right-hand side: the peak that docs/
-// performance.md measures others by.
-BENCHMARK(BM_Gemm)
-    ->Args({96, 256, 192})
-    ->Args({100, 256, 128})
-    ->Args({480, 192, 64})
-    ->Args({480, 384, 128});
-
-// With packing the right-hand side, as training does.
-void BM_GemmOfWeightGradient(benchmark::State& state) {
-  const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
-  auto x = random_floats(m * k), dy = random_floats(m * n), dw = random_floats(k * n);
-  kernels::PackedMatrix packed;
-  for (auto _ : state) {
-    packed.pack({dy.data(), m, n, n});
-    kernels::gemm_transposed_accumulate({x.data(), m, k, k}, packed, {dw.data(), k, n, n});
-    benchmark::ClobberMemory();
-  }
-  set_flops(state, m, k, n);
-}
-BENCHMARK(BM_GemmOfWeightGradient)->Args({480, 192, 64})->Args({480, 384, 128});
-
 nn::ModelConfig config_of(int64_t hidden) {
   nn::ModelConfig config;
-  config.features = 64;
+  config.features = 69;
   config.kinds = 40;
   config.globals = 16;
   config.hidden = static_cast<int32_t>(hidden);
@@ -129,15 +83,31 @@ void set_nodes(benchmark::State& state, int64_t nodes) {
                          benchmark::Counter::kIsRate);
 }
 
+// Of one pass over a graph, multiplications and additions counted apart.
+double product_flops(const nn::ModelConfig& config, int64_t nodes) {
+  const int64_t hidden = config.hidden, half = config.node_hidden();
+  const int64_t encoder = (int64_t{config.features} + config.embedding) * hidden;
+  const int64_t layers = config.layers * 3 * hidden * hidden;
+  const int64_t node_head = half * (hidden + config.columns());
+  const int64_t graph_head = hidden * (config.pooled() + 2 * int64_t{config.quantity_count()});
+  return 2.0 * static_cast<double>(nodes * (encoder + layers + node_head) + graph_head);
+}
+
 void BM_Predict(benchmark::State& state) {
   const nn::ModelConfig config = config_of(state.range(0));
   const nn::Model model = trained_model(config);
-  const nn::Batch batch = chains(config, 1, 100);
+  const nn::Batch batch = chains(config, 1, static_cast<int32_t>(state.range(1)));
   nn::Workspace workspace;
   for (auto _ : state) benchmark::DoNotOptimize(model.predict(batch, workspace).totals.data());
   set_nodes(state, batch.nodes());
+  state.counters["FLOP/s"] = benchmark::Counter(
+      product_flops(config, batch.nodes()) * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
+  state.SetLabel(kernels::target_name());
 }
-BENCHMARK(BM_Predict)->Arg(64)->Arg(128)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_Predict)
+    ->ArgsProduct({{64, 96, 128}, {30, 100, 300, 3000, 100000}})
+    ->Unit(benchmark::kMicrosecond);
 
 void BM_TrainEpoch(benchmark::State& state) {
   const nn::ModelConfig config = config_of(state.range(0));
@@ -159,4 +129,11 @@ BENCHMARK(BM_TrainEpoch)
 }  // namespace
 }  // namespace edgesage
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  if (const auto chosen = edgesage::kernels::use_target_of_environment(); !chosen) {
+    std::cerr << chosen.error().to_string() << '\n';
+    return 2;
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

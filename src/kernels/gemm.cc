@@ -74,55 +74,48 @@ HWY_INLINE void ComputeTile(const Tile& t) {
                t.c + i / kVectors * t.c_stride + i % kVectors * lanes);
 }
 
+// With one vector a row, twice as many rows keep as many multipliers busy.
 template <int kVectors>
+constexpr int64_t kHeight = kTileRows * 2 / kVectors;
+
+template <int kVectors, int kRows = kHeight<kVectors>>
 void ComputeTileOf(const Tile& t, int64_t rows) {
-  switch (rows) {
-    case 8:
-      if constexpr (kTileRows >= 8) ComputeTile<8, kVectors>(t);
-      return;
-    case 7:
-      if constexpr (kTileRows >= 7) ComputeTile<7, kVectors>(t);
-      return;
-    case 6:
-      return ComputeTile<6, kVectors>(t);
-    case 5:
-      return ComputeTile<5, kVectors>(t);
-    case 4:
-      return ComputeTile<4, kVectors>(t);
-    case 3:
-      return ComputeTile<3, kVectors>(t);
-    case 2:
-      return ComputeTile<2, kVectors>(t);
-    default:
-      return ComputeTile<1, kVectors>(t);
-  }
+  if (rows == kRows) return ComputeTile<kRows, kVectors>(t);
+  if constexpr (kRows > 1) ComputeTileOf<kVectors, kRows - 1>(t, rows);
 }
 
-// A tile that is not as wide as its vectors, by way of one that is.
+// A tile that is not as wide as its vectors, by way of one that is; `columns` numbers a row are
+// used. Element by element, since there are few.
 template <int kVectors>
-void ComputeNarrowTile(Tile t, int64_t rows, int64_t width) {
-  HWY_ALIGN float whole[kTileRows * kPanel] = {};
-  for (int64_t i = 0; i < rows; ++i)
-    std::copy_n(t.initial + i * t.initial_stride, width, whole + i * kPanel);
-  float* const c = t.c;
-  t.c = whole;
-  t.initial = whole;
-  t.initial_stride = kPanel;
+void ComputeNarrowTile(Tile t, int64_t rows, int64_t columns) {
+  HWY_ALIGN float initial[kHeight<kVectors> * kPanel];
+  HWY_ALIGN float whole[kHeight<kVectors> * kPanel];
+  const bool same = t.initial_stride == 0;
+  for (int64_t i = 0; i < (same ? 1 : rows); ++i) {
+    std::fill_n(initial + i * kPanel, kPanel, 0.0f);
+    for (int64_t j = 0; j < columns; ++j)
+      initial[i * kPanel + j] = t.initial[i * t.initial_stride + j];
+  }
+  float* const c = std::exchange(t.c, whole);
   const int64_t c_stride = std::exchange(t.c_stride, kPanel);
+  t.initial = initial;
+  t.initial_stride = same ? 0 : kPanel;
   ComputeTileOf<kVectors>(t, rows);
-  for (int64_t i = 0; i < rows; ++i) std::copy_n(whole + i * kPanel, width, c + i * c_stride);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) c[i * c_stride + j] = whole[i * kPanel + j];
 }
 
 // Rows in tiles of nearly the same height: a low last tile would run at a fraction of the speed.
 template <int kVectors>
-void ComputeRows(Tile t, int64_t rows, int64_t width) {
-  const bool whole = width == kVectors * static_cast<int64_t>(hn::Lanes(D()));
-  for (int64_t tiles = (rows + kTileRows - 1) / kTileRows; tiles > 0; --tiles) {
+void ComputeRows(Tile t, int64_t rows, int64_t columns) {
+  const bool whole = columns == kVectors * static_cast<int64_t>(hn::Lanes(D()));
+  constexpr int64_t kMost = kHeight<kVectors>;
+  for (int64_t tiles = (rows + kMost - 1) / kMost; tiles > 0; --tiles) {
     const int64_t height = (rows + tiles - 1) / tiles;
     if (whole) {
       ComputeTileOf<kVectors>(t, height);
     } else {
-      ComputeNarrowTile<kVectors>(t, height, width);
+      ComputeNarrowTile<kVectors>(t, height, columns);
     }
     for (Run& run : t.runs) run.a += height * run.row_step;
     t.initial += height * t.initial_stride;

@@ -1,7 +1,6 @@
 #include "src/kernels/layer_norm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "src/kernels/targets_inl.h"
 
@@ -83,21 +82,28 @@ HWY_INLINE void WriteRow(const Row& row, int64_t width) {
   for (; j < width; ++j) WriteColumns<kKeep, kFactor, kResidual>(Narrow(), row, j);
 }
 
+constexpr int64_t kGroup = 16;  // rows; a multiple of the lanes
+
+HWY_INLINE void InverseRoots(float* values) {
+  const hn::CappedTag<float, kGroup> d;
+  for (int64_t i = 0; i < kGroup; i += static_cast<int64_t>(hn::Lanes(d)))
+    hn::Store(hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Load(d, values + i))), d, values + i);
+}
+
 // Step by step for a few rows at a time rather than row by row: a row is one long chain of
 // dependent operations, and the rows' chains overlap only where they are near each other.
 template <bool kKeep, bool kFactor, bool kResidual>
 void ForwardRows(const ConstMatrix& z, const float* gain, const float* bias,
                  const LayerNormState& state, const LayerNormAfter& after, const Matrix& y) {
-  constexpr int64_t kGroup = 16;
   const int64_t width = z.cols;
   const float share = 1.0f / static_cast<float>(width);
-  float mean[kGroup], scale[kGroup];
+  HWY_ALIGN float mean[kGroup], scale[kGroup] = {};
   for (int64_t first = 0; first < z.rows; first += kGroup) {
     const int64_t count = std::min(kGroup, z.rows - first);
     for (int64_t i = 0; i < count; ++i) mean[i] = RowSum(z.row(first + i), width) * share;
     for (int64_t i = 0; i < count; ++i)
       scale[i] = SquareSum(z.row(first + i), mean[i], width) * share + kLayerNormEpsilon;
-    for (int64_t i = 0; i < count; ++i) scale[i] = 1.0f / std::sqrt(scale[i]);
+    InverseRoots(scale);
     if constexpr (kKeep) std::copy_n(scale, count, state.inverse_deviation + first);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = first + i;

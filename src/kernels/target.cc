@@ -1,7 +1,10 @@
 #include "src/kernels/target.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include "src/base/text.h"
 
 #include "src/kernels/targets_inl.h"
 
@@ -25,33 +28,43 @@ namespace edgesage::kernels {
 
 HWY_EXPORT(Name);
 
+namespace {
+
+// Highway chooses among what it believes the CPU to have; 0 lets it look again.
+void pretend_only(int64_t targets) {
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+
 const char* target_name() { return HWY_DYNAMIC_DISPATCH(Name)(); }
 
-std::vector<std::string> available_targets() {
+std::vector<std::string> target_names() {
+  const int64_t believed = hwy::SupportedTargets();
+  hwy::SetSupportedTargetsForTest(0);
   std::vector<std::string> names;
   for (const int64_t target : hwy::SupportedAndGeneratedTargets())
     names.emplace_back(hwy::TargetName(target));
+  hwy::SetSupportedTargetsForTest(believed);
   return names;
 }
 
-Status force_target(std::string_view name) {
-  const auto choose = [](int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);  // 0: what the CPU has
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  };
-  if (name.empty()) {
-    choose(0);
-    return {};
-  }
+Status use_target(std::string_view name) {
+  pretend_only(0);
+  if (name.empty()) return {};
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (name != hwy::TargetName(target)) continue;
-    choose(target);
+    pretend_only(target);
     return {};
   }
-  choose(0);
   return make_error(ErrorCode::kInvalidArgument, "instruction set",
-                    fmt::format("{} given, {} allowed on this computer", name,
-                                fmt::join(available_targets(), ", ")));
+                    std::string(name) + " given, this CPU has " + join(target_names(), ", "));
+}
+
+Status use_target_of_environment() {
+  const char* name = std::getenv("EDGESAGE_TARGET");
+  return name == nullptr ? Status{} : use_target(name);
 }
 
 }  // namespace edgesage::kernels

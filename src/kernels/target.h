@@ -10,14 +10,18 @@
 namespace edgesage::kernels {
 
 // Name of the instruction set chosen for this process, as Highway spells it ("AVX3", "AVX2", ...).
+// Without use_target it is the best that the CPU has.
 [[nodiscard]] const char* target_name();
 
-// Names of those that were built and that this CPU has, best first.
-[[nodiscard]] std::vector<std::string> available_targets();
+// Those that were built and that this CPU has, best first.
+[[nodiscard]] std::vector<std::string> target_names();
 
-// From now on the kernels of the whole process run on this one; empty: on the best again. For tests
-// and measurements: weights that were packed before must be packed anew, and no kernel may run
-// meanwhile. kInvalidArgument for a name that is not available, with those that are.
-Status force_target(std::string_view name);
+// Runs all kernels on this one from now on; an empty name chooses the best again. kInvalidArgument
+// for one that is not in target_names(). Not thread-safe: call it before kernels run on other
+// threads.
+Status use_target(std::string_view name);
+
+// use_target of the variable EDGESAGE_TARGET, if there is one.
+Status use_target_of_environment();
 
 }  // namespace edgesage::kernels

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/kernels/exponential.h"
 #include "src/nn/network.h"
 
 namespace edgesage::nn {
@@ -18,15 +19,14 @@ struct Column {
   int64_t first, last;  // nodes
   int64_t stride;       // columns of a node
   double* costs;        // at node 0; in: logarithms, out: costs
-  double* shares;       // at node 0; out: what the node adds to the value
+  double* shares;       // at node 0; in: costs, out: what the node adds to the value
 };
 
 double sum_of(const Column& column) {
   double sum = 0;
   for (int64_t i = column.first; i < column.last; ++i) {
-    double& cost = column.costs[i * column.stride];
-    cost = std::exp(cost);
-    column.shares[i * column.stride] = cost;
+    const double cost = column.shares[i * column.stride];
+    column.costs[i * column.stride] = cost;
     sum += cost;
   }
   return sum;
@@ -34,23 +34,26 @@ double sum_of(const Column& column) {
 
 // (sum of cost^p)^(1/p), around the largest logarithm so that nothing overflows. A node's share is
 // its part of the sum of powers.
-double smooth_maximum_of(const Column& column, double power) {
+double smooth_maximum_of(const Column& column, double power, std::vector<double>& powers) {
   double largest = -std::numeric_limits<double>::infinity();
   for (int64_t i = column.first; i < column.last; ++i)
     largest = std::max(largest, column.costs[i * column.stride]);
+  const int64_t count = column.last - column.first;
+  powers.resize(static_cast<size_t>(count));
   const bool nothing = std::isinf(largest);
-  double sum = 0;
-  for (int64_t i = column.first; i < column.last; ++i) {
-    double& cost = column.costs[i * column.stride];
-    double& share = column.shares[i * column.stride];
-    share = nothing ? 0.0 : std::exp(power * (cost - largest));
-    sum += share;
-    cost = std::exp(cost);
+  for (int64_t i = 0; i < count; ++i) {
+    double& cost = column.costs[(column.first + i) * column.stride];
+    powers[static_cast<size_t>(i)] = power * (cost - largest);
+    cost = column.shares[(column.first + i) * column.stride];
   }
   if (nothing) return 0;
+  kernels::exponentials(count, powers.data(), powers.data());
+  double sum = 0;
+  for (const double share : powers) sum += share;
   const double value = std::exp(largest + std::log(sum) / power);
-  for (int64_t i = column.first; i < column.last; ++i)
-    column.shares[i * column.stride] *= value / sum;
+  for (int64_t i = 0; i < count; ++i)
+    column.shares[(column.first + i) * column.stride] =
+        powers[static_cast<size_t>(i)] * (value / sum);
   return value;
 }
 
@@ -64,11 +67,6 @@ void scale(const Column& column, double factor) {
 template <class T>
 void resize(std::vector<T>& values, int64_t rows, int64_t cols) {
   values.resize(static_cast<size_t>(rows * cols));
-}
-
-void fill_log_costs(const Batch& batch, const Workspace& workspace, std::vector<double>& costs) {
-  for (size_t i = 0; i < costs.size(); ++i)
-    costs[i] = double{batch.log_prior[i]} + bounded(workspace.node_out[i], kNodeBound);
 }
 
 void charge_operators(const Batch& batch, Outputs& out) {
@@ -103,8 +101,9 @@ void read_graph(const ModelConfig& config, const Batch& batch, int64_t g, int64_
   for (int32_t c = first_column; c < last_column; ++c) {
     const Column column{first, last, columns, out.node_levels.data() + c,
                         workspace.column_shares.data() + c};
-    const double value =
-        config.is_max_column(c) ? smooth_maximum_of(column, config.max_power) : sum_of(column);
+    const double value = config.is_max_column(c)
+                             ? smooth_maximum_of(column, config.max_power, workspace.powers)
+                             : sum_of(column);
     scale(column, factor);
     out.totals[slot] += factor * value;
     for (int64_t i = first; i < last; ++i)
@@ -124,7 +123,10 @@ void read_out(const ModelConfig& config, const Batch& batch, Workspace& workspac
   resize(out.op_costs, batch.operators(), quantities);
   resize(out.node_levels, nodes, batch.columns);
   resize(workspace.column_shares, nodes, batch.columns);
-  fill_log_costs(batch, workspace, out.node_levels);
+  const int64_t levels = nodes * batch.columns;
+  kernels::add_bounded(levels, workspace.node_out.data(), kNodeBound, batch.log_prior.data(),
+                       out.node_levels.data());
+  kernels::exponentials(levels, out.node_levels.data(), workspace.column_shares.data());
   for (int64_t g = 0; g < graphs; ++g)
     for (int64_t q = 0; q < quantities; ++q) read_graph(config, batch, g, q, workspace);
   charge_operators(batch, out);

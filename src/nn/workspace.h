@@ -51,6 +51,7 @@ struct Workspace {
   std::vector<int32_t> largest;         // graphs x hidden: node of the maximum, in the batch
   kernels::AlignedFloats graph_hidden;  // graphs x hidden
   kernels::AlignedFloats graph_out;     // graphs x 2 quantities
+  std::vector<double> powers;           // nodes of a graph: of their costs, for a maximum
   std::vector<double> column_shares;    // nodes x columns: what each column adds to the total
 };
 
