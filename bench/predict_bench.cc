@@ -22,12 +22,16 @@
 #include "src/analysis/row_costs.h"
 #include "src/analysis/weight_stats.h"
 #include "src/base/file.h"
+#include "src/base/rng.h"
 #include "src/features/extract.h"
 #include "src/io/tflite_reader.h"
 #include "src/io/tflite_writer.h"
+#include "src/predict/incremental_prediction.h"
 #include "src/predict/predictor.h"
 #include "src/predict/range.h"
 #include "src/spaces/space.h"
+#include "tests/predict/large_graphs.h"
+#include "tests/predict/random_tensors.h"
 
 namespace edgesage {
 namespace {
@@ -66,6 +70,43 @@ void add_stage(const std::string& stage, const Case& file,
                                  run(graph, [&] { return state.KeepRunning(); });
                                })
       ->Unit(benchmark::kMicrosecond);
+}
+
+GraphTensors random_graph(const Predictor& predictor, int32_t nodes, Rng& rng) {
+  GraphTensors tensors = test::random_tensors(nodes, rng);
+  tensors.quantities = static_cast<int32_t>(predictor.quantities().size());
+  tensors.log_prior.resize(static_cast<size_t>(nodes) * predictor.quantities().size());
+  return tensors;
+}
+
+// Another node each time, and back again.
+void change_one_node(const Predictor& predictor, int32_t nodes, benchmark::State& state) {
+  Rng rng(1);
+  GraphTensors tensors = random_graph(predictor, nodes, rng);
+  IncrementalPrediction incremental(predictor, tensors);
+  int64_t recomputed = 0;
+  int32_t node = 0;
+  for (auto _ : state) {
+    node = (node + 37) % nodes;
+    tensors.x[static_cast<size_t>(node * tensors.features)] += 0.125F;
+    benchmark::DoNotOptimize(&incremental.update(tensors));
+    recomputed += incremental.recomputed_nodes();
+  }
+  state.counters["recomputed"] =
+      static_cast<double>(recomputed) / static_cast<double>(state.iterations());
+}
+
+void answer_large(const Predictor& predictor, test::LargeGraph shape, int32_t operators,
+                  benchmark::State& state) {
+  const auto path = std::filesystem::temp_directory_path() / "edgesage_bench_large.tflite";
+  const auto bytes = write_tflite(test::large_graph(shape, operators));
+  if (!bytes || !write_file(path, *bytes)) return state.SkipWithError("cannot be written");
+  for (auto _ : state) {
+    PredictWorkspace workspace;
+    const Graph graph = *read_tflite(map(path), "large");
+    benchmark::DoNotOptimize(predictor.predict(graph, "large", {}, workspace));
+  }
+  std::filesystem::remove(path);
 }
 
 using Going = const std::function<bool()>&;
@@ -121,6 +162,59 @@ void add_file(const Predictor& predictor, const Case& file) {
   });
 }
 
+// Random graphs, as the numbers that a network reads: the time does not depend on what they mean.
+void add_graphs(const Predictor& predictor) {
+  constexpr int kGraphs = 64;
+  Rng rng(1);
+  static std::vector<GraphTensors> graphs;
+  for (int i = 0; i < kGraphs; ++i) graphs.push_back(random_graph(predictor, 30, rng));
+  const auto per_graph = [](benchmark::State& state) {
+    state.counters["graphs/s"] = benchmark::Counter(
+        kGraphs * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  };
+  benchmark::RegisterBenchmark("Graph/30_nodes/single", [&, per_graph](benchmark::State& state) {
+    PredictWorkspace workspace;
+    for (auto _ : state)
+      for (const GraphTensors& tensors : graphs)
+        benchmark::DoNotOptimize(&predictor.estimate(tensors, workspace));
+    per_graph(state);
+  })->UseRealTime();
+  for (const int threads : {1, 2})
+    benchmark::RegisterBenchmark(
+        ("Graph/30_nodes/batch/threads:" + std::to_string(threads)).c_str(),
+        [&, per_graph, threads](benchmark::State& state) {
+          for (auto _ : state) benchmark::DoNotOptimize(predictor.estimate_batch(graphs, threads));
+          per_graph(state);
+        })
+        ->UseRealTime();
+  for (const int32_t nodes : {100, 300, 1000}) {
+    const std::string name = "Graph/" + std::to_string(nodes) + "_nodes/";
+    benchmark::RegisterBenchmark((name + "full").c_str(), [&, nodes](benchmark::State& state) {
+      Rng own(1);
+      const GraphTensors tensors = random_graph(predictor, nodes, own);
+      PredictWorkspace workspace;
+      for (auto _ : state) benchmark::DoNotOptimize(&predictor.estimate(tensors, workspace));
+    })->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark((name + "one_changed").c_str(), [&,
+                                                                  nodes](benchmark::State& state) {
+      change_one_node(predictor, nodes, state);
+    })->Unit(benchmark::kMicrosecond);
+  }
+}
+
+// The whole way of large graphs, from a file in memory, and its peak of memory.
+void add_operators(const Predictor& predictor) {
+  for (const test::LargeGraph shape : test::kLargeGraphs)
+    for (const int32_t operators : {10'000, 100'000})
+      benchmark::RegisterBenchmark(
+          ("Operators/" + std::string(test::name_of(shape)) + "/" + std::to_string(operators))
+              .c_str(),
+          [&predictor, shape, operators](benchmark::State& state) {
+            answer_large(predictor, shape, operators, state);
+          })
+          ->Unit(benchmark::kMillisecond);
+}
+
 std::string stem(const std::string& file) {
   const size_t from = file.find('_') + 1;
   return file.substr(from, file.rfind('.') - from);
@@ -161,6 +255,8 @@ int run(int argc, char** argv) {
     return static_cast<int>(predictor.error().code);
   }
   for (const Case& one : find_files()) add_file(*predictor, one);
+  add_graphs(*predictor);
+  add_operators(*predictor);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -27,10 +27,10 @@ void EnsembleMean::add(const double* totals, const double* overhead, const doubl
     out_.value[q] += log_total / members_;
     squares_[q] += log_total * log_total / members_;
     if (total <= 0) continue;
-    out_.overhead[q] += overhead[q] / total / members_;
+    const double weight = 1.0 / (total * members_);
+    out_.overhead[q] += overhead[q] * weight;
     double* shares = out_.operators[q].data();
-    for (size_t i = 0; i < operators_; ++i)
-      shares[i] += op_costs[i * quantities_ + q] / total / members_;
+    for (size_t i = 0; i < operators_; ++i) shares[i] += op_costs[i * quantities_ + q] * weight;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/predict/incremental_prediction.h"
 #include "src/predict/predictor.h"
 #include "tests/predict/random_tensors.h"
 #include "tests/predict/sample_predictor.h"
@@ -50,6 +51,30 @@ TEST(PredictAllocation, PredictionAllocatesNothingOnceTheWorkspaceHasGrown) {
     sum += predictor.estimate(tensors, workspace).value.front();
   EXPECT_EQ(allocations, before);
   EXPECT_GT(sum, 0.0);
+}
+
+TEST(PredictAllocation, UpdatesAllocateNothingOnceGrown) {
+  const Predictor predictor = *Predictor::from(test::lively_predictor(2));
+  Rng rng(2);
+  const GraphTensors large = test::random_tensors(120, rng), small = test::random_tensors(90, rng);
+  GraphTensors changed = large;
+  test::redraw_node(changed, 60, rng);
+  const std::vector<int32_t> none(large.nodes, -1), same = [] {
+    std::vector<int32_t> numbers;
+    for (int32_t i = 0; i < 120; ++i) numbers.push_back(i);
+    return numbers;
+  }();
+  IncrementalPrediction incremental(predictor, large);
+  const auto round = [&] {
+    incremental.update(small, std::span(none).first(90));
+    incremental.update(large, none);
+    incremental.update(changed, same);
+    incremental.update(large, same);
+  };
+  round();
+  const int64_t before = allocations;
+  round();
+  EXPECT_EQ(allocations, before);
 }
 
 }  // namespace
