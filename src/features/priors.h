@@ -17,9 +17,15 @@ namespace edgesage {
 enum class Quantity : uint8_t {
   kLatencyMs,  // sum over rows
   kSramBytes,  // maximum over rows: live activations and buffered weights
+  kEnergyMj,   // sum over rows
 };
 
-[[nodiscard]] std::string_view quantity_name(Quantity quantity);  // "latency_ms", "sram_bytes"
+// Whether a network's value is the largest of its rows' values rather than their sum.
+[[nodiscard]] constexpr bool is_maximum(Quantity quantity) {
+  return quantity == Quantity::kSramBytes;
+}
+
+[[nodiscard]] std::string_view quantity_name(Quantity quantity);  // "latency_ms", "sram_bytes", ...
 [[nodiscard]] Result<Quantity> quantity_from_name(std::string_view name);
 
 // One a row, in the unit of the quantity.
