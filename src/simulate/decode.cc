@@ -328,6 +328,9 @@ double Decoder::work(int variant) const {
     case Variant::kGather:
     case Variant::kArgMax:
       return log_uniform(p, 0.2, 60);
+    case Variant::kAveragePool:
+    case Variant::kMaxPool:
+      return log_uniform(p, 0.3, 1000);
     default:  // additions, multiplications, pools
       return log_uniform(p, 0.2, 30);
   }
