@@ -1,13 +1,69 @@
+#include <cstdlib>
+
 #include "src/app/evaluate.h"
+#include "src/app/protocol.h"
+#include "src/base/text.h"
+#include "src/report/few_shot.h"
 #include "src/report/learn.h"
 #include "tools/edgesage/commands.h"
 #include "tools/edgesage/label_flags.h"
 
 namespace edgesage::cli {
+namespace {
+
+void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
+  const std::string kGroup = "Few-shot protocols";
+  command
+      .add_option("--protocol", request.protocol,
+                  "Learn devices from few labels and judge on the rest: " +
+                      join(app::protocol_names(), ", "))
+      ->type_name("NAME")
+      ->group(kGroup);
+  if (const char* data = std::getenv("EDGESAGE_DATA_DIR"))
+    request.data = std::filesystem::path(data) / "data";
+  command
+      .add_option("--data", request.data,
+                  "Directory of published measurements; default: data of EDGESAGE_DATA_DIR")
+      ->type_name("DIR")
+      ->group(kGroup);
+  command.add_option("--set", request.sets, "Only these sets of the protocol; of labels: label files")
+      ->type_name("NAME")
+      ->group(kGroup);
+  command.add_option("--board", request.boards, "Only these devices of the sets")
+      ->type_name("NAME")
+      ->group(kGroup);
+  command.add_option("--count", request.counts, "Labels to learn from; default: the protocol's")
+      ->type_name("N")
+      ->group(kGroup);
+  command.add_option("--seeds", request.seeds, "Draws of the labels; default: the protocol's")
+      ->type_name("N")
+      ->group(kGroup);
+  command.add_option("--first-seed", request.first_seed, "Number of the first draw")
+      ->type_name("N")
+      ->group(kGroup)
+      ->capture_default_str();
+  command
+      .add_option("--model", request.models,
+                  "Beside the process: taught, and controls; default: the controls")
+      ->type_name("NAME")
+      ->group(kGroup);
+  command.add_option("--virtual-devices", request.devices, "Of the prior")
+      ->type_name("N")
+      ->group(kGroup)
+      ->capture_default_str();
+  command
+      .add_option("--results", request.results,
+                  "CSV of all draws; what is in it is not computed again")
+      ->type_name("FILE")
+      ->group(kGroup);
+}
+
+}  // namespace
 
 Run declare_evaluate(CLI::App& command, Session& session) {
   struct Options {
     app::EvaluateRequest request;
+    app::ProtocolRequest protocol;
     std::string format = "text";
   };
   auto options = std::make_shared<Options>();
@@ -18,23 +74,36 @@ Run declare_evaluate(CLI::App& command, Session& session) {
                   "Predictor file; default: the one that is installed for the device")
       ->type_name("FILE");
   add_split_flags(command, request.split);
-  command.add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  add_protocol_flags(command, options->protocol);
+  command.add_option("--format", options->format, "text, json, csv or markdown")
+      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT")
       ->capture_default_str();
   session.add_output(command);
   session.add_devices(command);
   command.footer(
-      "Example:\n"
+      "Examples:\n"
       "  edgesage evaluate --store labels.sqlite --device ethos-u55-256 --predictor "
-      "ethos-u55-256.edgesage\n\n"
+      "ethos-u55-256.edgesage\n"
+      "  edgesage evaluate --protocol latbench --count 100 --seeds 3\n\n"
       "The split must be that of the training; it is by graph, so equal networks stay together.");
   return [options, &session] {
+    if (!options->protocol.protocol.empty()) {
+      app::ProtocolRequest& protocol = options->protocol;
+      protocol.threads = options->request.labels.threads;
+      if (protocol.protocol == "labels")
+        protocol.labels.assign(protocol.sets.begin(), protocol.sets.end());
+      const auto table = app::evaluate_protocol(session.context(), protocol);
+      if (!table) return session.fail(table.error());
+      if (options->format == "json") return session.write(report::few_shot_json(*table));
+      if (options->format == "text") return session.write(report::few_shot_text(*table));
+      return session.write(report::few_shot_markdown(*table));
+    }
     const auto table = app::evaluate(session.context(), options->request);
     if (!table) return session.fail(table.error());
     if (options->format == "json") return session.write(report::evaluate_json(*table));
-    if (options->format == "csv") return session.write(report::evaluate_csv(*table));
-    return session.write(report::evaluate_text(*table));
+    if (options->format == "text") return session.write(report::evaluate_text(*table));
+    return session.write(report::evaluate_csv(*table));
   };
 }
 

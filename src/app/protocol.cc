@@ -1,0 +1,238 @@
+#include "src/app/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "src/base/text.h"
+#include "src/learn/controls.h"
+#include "src/learn/few_shot_results.h"
+
+namespace edgesage::app {
+namespace {
+
+struct Protocol {
+  std::string name;
+  std::vector<std::string> sets;  // published sets; empty: label files
+  std::vector<int64_t> counts;
+  int64_t seeds = 1;
+};
+
+const std::vector<Protocol>& protocols() {
+  static const std::vector<Protocol> kProtocols{
+      {"latbench", {"latbench"}, {10, 20, 50, 100, 200, 500}, 10},
+      {"few-shot", {"pi5-32", "pi5-88"}, {100}, 5},
+      {"labels", {}, {30, 100, 300}, 5},
+  };
+  return kProtocols;
+}
+
+bool chosen(std::span<const std::string> wanted, const std::string& name) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+}
+
+using DrawKey = std::tuple<std::string, std::string, std::string, size_t, uint64_t, std::string>;
+
+DrawKey key_of(const FewShotRow& row) {
+  return {row.set, row.device, row.quantity, row.n, row.seed, row.model};
+}
+
+double mean(const std::vector<const FewShotRow*>& rows, double (*get)(const FewShotRow&)) {
+  double sum = 0, count = 0;
+  for (const FewShotRow* row : rows) {
+    const double value = get(*row);
+    if (std::isnan(value)) continue;
+    sum += value;
+    count += 1;
+  }
+  return count > 0 ? sum / count : std::nan("");
+}
+
+// Standard deviation over seeds of the mean over the rows of a seed.
+double spread(const std::vector<const FewShotRow*>& rows, double (*get)(const FewShotRow&)) {
+  std::map<uint64_t, std::vector<const FewShotRow*>> by_seed;
+  for (const FewShotRow* row : rows) by_seed[row->seed].push_back(row);
+  if (by_seed.size() < 2) return 0;
+  double sum = 0, squares = 0;
+  for (const auto& [seed, members] : by_seed) {
+    const double value = mean(members, get);
+    sum += value;
+    squares += value * value;
+  }
+  const auto n = static_cast<double>(by_seed.size());
+  return std::sqrt(std::max(0.0, (squares - sum * sum / n) / (n - 1)));
+}
+
+std::optional<double> known(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+FewShotResult summary(const std::vector<const FewShotRow*>& rows, const std::string& device) {
+  const FewShotRow& first = *rows.front();
+  FewShotResult result{.set = first.set,
+                       .device = device,
+                       .quantity = first.quantity,
+                       .model = first.model,
+                       .labels = static_cast<int64_t>(first.n)};
+  std::map<uint64_t, int> seeds;
+  for (const FewShotRow* row : rows) ++seeds[row->seed];
+  result.seeds = static_cast<int64_t>(seeds.size());
+  result.n_test = static_cast<int64_t>(first.accuracy.count);
+  result.mape = 100 * mean(rows, [](const FewShotRow& r) { return r.accuracy.mape; });
+  result.median_ape = 100 * mean(rows, [](const FewShotRow& r) { return r.accuracy.median_ape; });
+  result.p95_ape = 100 * mean(rows, [](const FewShotRow& r) { return r.accuracy.p95_ape; });
+  result.within_1 = 100 * mean(rows, [](const FewShotRow& r) { return r.accuracy.within_1; });
+  result.within_5 = 100 * mean(rows, [](const FewShotRow& r) { return r.accuracy.within_5; });
+  result.within_10 = 100 * mean(rows, [](const FewShotRow& r) { return r.accuracy.within_10; });
+  result.within_10_spread =
+      100 * spread(rows, [](const FewShotRow& r) { return r.accuracy.within_10; });
+  result.mape_spread = 100 * spread(rows, [](const FewShotRow& r) { return r.accuracy.mape; });
+  result.spearman = known(mean(rows, [](const FewShotRow& r) { return r.accuracy.spearman; }));
+  result.kendall = known(mean(rows, [](const FewShotRow& r) { return r.accuracy.kendall; }));
+  if (!first.coverage.empty()) {
+    for (size_t level = 0; level < std::size(kLevels); ++level) {
+      double sum = 0;
+      for (const FewShotRow* row : rows) sum += row->coverage[level];
+      result.coverage.push_back(100 * sum / static_cast<double>(rows.size()));
+    }
+    result.half_width_90 =
+        known(100 * mean(rows, [](const FewShotRow& r) { return r.half_width[2]; }));
+    result.smoother_share = known(mean(rows, [](const FewShotRow& r) { return r.smoother_share; }));
+  }
+  result.seconds = mean(rows, [](const FewShotRow& r) { return r.seconds; });
+  return result;
+}
+
+FewShotTable summarise(std::span<const FewShotRow> rows) {
+  std::map<std::tuple<std::string, std::string, size_t, std::string>,
+           std::map<std::string, std::vector<const FewShotRow*>>>
+      groups;
+  for (const FewShotRow& row : rows)
+    groups[{row.set, row.quantity, row.n, row.model}][row.device].push_back(&row);
+  FewShotTable table;
+  for (const auto& [key, boards] : groups) {
+    std::vector<const FewShotRow*> all;
+    for (const auto& [device, members] : boards)
+      all.insert(all.end(), members.begin(), members.end());
+    if (boards.size() > 1) table.rows.push_back(summary(all, "mean"));
+    for (const auto& [device, members] : boards) table.rows.push_back(summary(members, device));
+  }
+  return table;
+}
+
+Result<std::vector<MeasuredSet>> load_sets(const Context& context, const Protocol& protocol,
+                                           const ProtocolRequest& request) {
+  std::vector<MeasuredSet> sets;
+  for (const std::string& id : protocol.sets) {
+    if (!chosen(request.sets, id)) continue;
+    EDGESAGE_ASSIGN_OR_RETURN(MeasuredSet set,
+                              load_published_set(id, request.data, request.threads,
+                                                 static_cast<size_t>(request.most_rows),
+                                                 [&](int64_t done, int64_t total) {
+                                                   context.report(done, total,
+                                                                  "building the networks of " + id);
+                                                 }));
+    sets.push_back(std::move(set));
+  }
+  if (!protocol.sets.empty()) return sets;
+  for (const std::filesystem::path& file : request.labels) {
+    EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> labels, read_labels(file));
+    if (labels.empty())
+      return make_error(ErrorCode::kInvalidArgument, file.string(), "the file has no labels");
+    EDGESAGE_ASSIGN_OR_RETURN(const Target target, target_of(context, labels.front().device));
+    EDGESAGE_ASSIGN_OR_RETURN(
+        MeasuredSet set,
+        load_labelled_set({&file, 1}, target, Quantity::kLatencyMs, request.threads,
+                          [&](int64_t done, int64_t total) {
+                            context.report(done, total,
+                                           "building the networks of " + labels.front().device);
+                          }));
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+// The draws of one set; rows are written after each.
+Status run_set(const Context& context, const MeasuredSet& set, const Protocol& protocol,
+               const ProtocolRequest& request, std::vector<FewShotRow>& rows) {
+  const std::vector<int64_t>& counts = request.counts.empty() ? protocol.counts : request.counts;
+  const int64_t seeds = request.seeds > 0 ? request.seeds : protocol.seeds;
+  std::map<DrawKey, bool> done;
+  for (const FewShotRow& row : rows) done[key_of(row)] = true;
+
+  FewShotRun run;
+  run.options.threads = request.threads;
+  run.options.closed_form = set.dataset.target.is_ethos();
+  run.teach.threads = request.threads;
+  run.taught = chosen(request.models, "taught") && !request.models.empty();
+  for (const std::string_view control : control_names())
+    if (chosen(request.models, std::string(control))) run.controls.emplace_back(control);
+
+  std::map<Quantity, DeviceLibrary> libraries;
+  FewShotSet networks = set.networks;
+  int64_t step = 0;
+  const auto total = static_cast<int64_t>(set.boards.size() * counts.size()) * seeds;
+  for (size_t b = 0; b < set.boards.size(); ++b) {
+    const MeasuredSet::Board& board = set.boards[b];
+    for (const int64_t count : counts) {
+      for (int64_t s = request.first_seed; s < request.first_seed + seeds; ++s) {
+        context.report(++step, total,
+                       fmt::format("{}: {} from {} labels", set.id, board.device, count));
+        const DrawKey key{set.id,
+                          board.device,
+                          std::string(quantity_name(board.quantity)),
+                          static_cast<size_t>(count),
+                          static_cast<uint64_t>(s),
+                          run.taught ? "taught" : "process"};
+        if (!chosen(request.boards, board.device) || done.contains(key)) continue;
+        if (context.stop_wanted()) return {};
+        if (!libraries.contains(board.quantity)) {
+          networks.quantity = board.quantity;
+          libraries[board.quantity] = make_device_library(
+              networks, static_cast<int32_t>(request.devices), request.seed, request.threads);
+        }
+        EDGESAGE_ASSIGN_OR_RETURN(
+            std::vector<FewShotRow> fresh,
+            run_few_shot(set, b, libraries.at(board.quantity), static_cast<size_t>(count),
+                         static_cast<uint64_t>(s), run));
+        for (FewShotRow& row : fresh)
+          if (!done.contains(key_of(row))) rows.push_back(std::move(row));
+        if (!request.results.empty())
+          EDGESAGE_RETURN_IF_ERROR(write_few_shot_rows(rows, request.results));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> protocol_names() {
+  std::vector<std::string> names;
+  for (const Protocol& protocol : protocols()) names.push_back(protocol.name);
+  return names;
+}
+
+Result<FewShotTable> evaluate_protocol(const Context& context, const ProtocolRequest& request) {
+  const auto& all = protocols();
+  const auto protocol = std::find_if(all.begin(), all.end(), [&](const Protocol& entry) {
+    return entry.name == request.protocol;
+  });
+  if (protocol == all.end())
+    return make_error(ErrorCode::kInvalidArgument, request.protocol,
+                      fmt::format("not a protocol; one of {}", join(protocol_names(), ", ")));
+  std::vector<FewShotRow> rows;
+  if (!request.results.empty()) {
+    EDGESAGE_ASSIGN_OR_RETURN(rows, read_few_shot_rows(request.results));
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<MeasuredSet> sets,
+                            load_sets(context, *protocol, request));
+  for (const MeasuredSet& set : sets)
+    EDGESAGE_RETURN_IF_ERROR(run_set(context, set, *protocol, request, rows));
+  return summarise(rows);
+}
+
+}  // namespace edgesage::app

@@ -1,0 +1,170 @@
+#include "src/learn/few_shot_protocol.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "src/base/rng.h"
+#include "src/learn/controls.h"
+#include "src/predict/predictor.h"
+
+namespace edgesage {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+FewShotRow row_of(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
+                  std::string model) {
+  FewShotRow row;
+  row.set = set.id;
+  row.device = set.boards[board].device;
+  row.quantity = quantity_name(set.boards[board].quantity);
+  row.model = std::move(model);
+  row.n = n;
+  row.seed = seed;
+  return row;
+}
+
+// Predictions are logarithms, one a network of the set.
+void judge(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
+           std::span<const double> log_predicted, std::span<const double> widths, FewShotRow& row) {
+  std::vector<double> truth, predicted;
+  for (const size_t r : draw.test) {
+    truth.push_back(set.boards[board].labels[r]);
+    predicted.push_back(std::exp(log_predicted[set.rows[r].network]));
+  }
+  row.accuracy = accuracy(truth, predicted);
+  for (const double width : widths) {
+    size_t inside = 0;
+    for (size_t i = 0; i < truth.size(); ++i)
+      inside += std::abs(std::log(predicted[i] / truth[i])) <= width ? 1 : 0;
+    row.coverage.push_back(static_cast<double>(inside) / static_cast<double>(truth.size()));
+    row.half_width.push_back(std::expm1(width));
+  }
+}
+
+// The controls read labels from a data set: one with the labels of this draw.
+std::vector<FewShotRow> run_controls(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
+                                     uint64_t seed, std::span<const std::string> names) {
+  std::vector<FewShotRow> rows;
+  if (names.empty()) return rows;
+  Dataset labelled;
+  labelled.target = set.dataset.target;
+  labelled.quantities = set.dataset.quantities;
+  std::vector<size_t> train;
+  for (const size_t r : draw.train) {
+    train.push_back(labelled.examples.size());
+    labelled.examples.push_back(set.dataset.examples[set.rows[r].network]);
+    labelled.examples.back().labels.assign(1, set.boards[board].labels[r]);
+  }
+  for (const std::string& name : names) {
+    FewShotRow row = row_of(set, board, draw.train.size(), seed, name);
+    const Clock::time_point start = Clock::now();
+    const auto control = fit_control(name, labelled, train, 0);
+    row.seconds = seconds_since(start);
+    std::vector<double> predicted(set.dataset.examples.size());
+    for (size_t i = 0; i < predicted.size(); ++i)
+      predicted[i] = std::log(std::max(1e-12, control->predict(set.dataset.examples[i])));
+    judge(set, board, draw, predicted, {}, row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Logarithms of the taught predictor's answers, one a network of the set.
+Result<std::vector<double>> taught_answers(const MeasuredSet& set, const FewShotFit& fit,
+                                           std::span<const size_t> labelled,
+                                           std::span<const double> y,
+                                           const std::vector<double>& widths,
+                                           const FewShotRun& run) {
+  Lesson lesson{fit.log_cost, std::vector<double>(set.networks.size(), std::nan("")), widths};
+  const size_t step = std::max<size_t>(1, set.networks.size() / run.pool);
+  for (size_t i = 0; i < set.networks.size(); ++i)
+    if (i % step != 0) lesson.log_teacher[i] = std::nan("");
+  for (size_t i = 0; i < labelled.size(); ++i) lesson.log_label[labelled[i]] = y[i];
+  EDGESAGE_ASSIGN_OR_RETURN(PredictorData data, teach_predictor(set.dataset, {&lesson, 1},
+                                                                {.device = set.id}, run.teach));
+  EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::from(std::move(data)));
+  std::vector<double> answers;
+  PredictWorkspace workspace;
+  for (const Example& example : set.dataset.examples)
+    answers.push_back(std::log(predictor.estimate(example.tensors, workspace).value[0]));
+  return answers;
+}
+
+}  // namespace
+
+FewShotDraw draw_rows(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
+                      bool without_twins) {
+  std::vector<size_t> measured;
+  for (size_t r = 0; r < set.rows.size(); ++r)
+    if (!std::isnan(set.boards[board].labels[r])) measured.push_back(r);
+  Rng(seed, "few-shot draw").shuffle(measured);
+  FewShotDraw draw;
+  n = std::min(n, measured.size());
+  draw.train.assign(measured.begin(), measured.begin() + static_cast<ptrdiff_t>(n));
+  std::unordered_set<size_t> seen;
+  for (const size_t r : draw.train) seen.insert(set.rows[r].group);
+  for (size_t i = n; i < measured.size(); ++i)
+    if (!without_twins || !seen.contains(set.rows[measured[i]].group))
+      draw.test.push_back(measured[i]);
+  std::sort(draw.test.begin(), draw.test.end());
+  return draw;
+}
+
+std::vector<double> conformal_widths(std::span<const double> held_out,
+                                     std::span<const double> log_labels) {
+  std::vector<double> residuals;
+  for (size_t i = 0; i < held_out.size(); ++i)
+    residuals.push_back(std::abs(held_out[i] - log_labels[i]));
+  std::sort(residuals.begin(), residuals.end());
+  const auto count = static_cast<double>(residuals.size());
+  std::vector<double> widths;
+  for (const double level : kLevels) {
+    const double rank = std::ceil((count + 1) * level);
+    widths.push_back(rank <= count ? residuals[static_cast<size_t>(rank) - 1]
+                                   : std::numeric_limits<double>::infinity());
+  }
+  return widths;
+}
+
+Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t board,
+                                             const DeviceLibrary& library, size_t n, uint64_t seed,
+                                             const FewShotRun& run) {
+  const FewShotDraw draw = draw_rows(set, board, n, seed, run.without_twins);
+  std::vector<size_t> labelled;
+  std::vector<double> y;
+  for (const size_t r : draw.train) {
+    labelled.push_back(set.rows[r].network);
+    y.push_back(std::log(set.boards[board].labels[r]));
+  }
+  FewShotRow row = row_of(set, board, draw.train.size(), seed, "process");
+  const Clock::time_point start = Clock::now();
+  EDGESAGE_ASSIGN_OR_RETURN(const FewShotFit fit,
+                            fit_few_shot(set.networks, library, labelled, y, run.options));
+  row.seconds = seconds_since(start);
+  row.smoother_share = fit.smoother_share;
+  const std::vector<double> widths = conformal_widths(fit.held_out, y);
+  judge(set, board, draw, fit.log_cost, widths, row);
+  std::vector<FewShotRow> rows{std::move(row)};
+  if (run.taught) {
+    FewShotRow taught = row_of(set, board, draw.train.size(), seed, "taught");
+    const Clock::time_point begin = Clock::now();
+    EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> answers,
+                              taught_answers(set, fit, labelled, y, widths, run));
+    taught.seconds = seconds_since(begin);
+    judge(set, board, draw, answers, widths, taught);
+    rows.push_back(std::move(taught));
+  }
+  for (FewShotRow& control : run_controls(set, board, draw, seed, run.controls))
+    rows.push_back(std::move(control));
+  return rows;
+}
+
+}  // namespace edgesage

@@ -1,0 +1,66 @@
+// The few-shot protocols: learn a device from N of its labels, be judged on all others.
+//
+// P2 `latbench`, P3 `few-shot` and P4 `intervals` are this, on different measured sets. Training
+// networks are drawn at random from one board's rows; rows that are equal to a training network up
+// to isomorphism are not tested. No label of another board is read.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "edgesage/result.h"
+#include "src/learn/few_shot.h"
+#include "src/learn/measured_set.h"
+#include "src/learn/metrics.h"
+#include "src/learn/teach.h"
+
+namespace edgesage {
+
+inline constexpr double kLevels[] = {0.5, 0.8, 0.9, 0.95};
+
+// One model on one board, trained with one draw of N labels.
+struct FewShotRow {
+  std::string set, device, quantity;
+  std::string model;  // "process", "taught", "constant", "linear", "additive", "boosting", ...
+  size_t n = 0;       // labels, validation included
+  uint64_t seed = 0;
+  Accuracy accuracy;
+  // Of "process" and "taught"; by kLevels. Empty for controls.
+  std::vector<double> coverage;
+  std::vector<double> half_width;  // relative, of the upper end: exp(w) - 1
+  double smoother_share = 0;
+  double seconds = 0;  // of fitting
+};
+
+struct FewShotDraw {
+  std::vector<size_t> train, test;  // rows of the set
+};
+
+// N labelled rows of a board by a seed, and what they are judged on: all other measured rows, or,
+// with `without_twins`, those that are not equal to a training network up to isomorphism. The rows
+// of a larger N contain those of a smaller one.
+[[nodiscard]] FewShotDraw draw_rows(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
+                                    bool without_twins);
+
+// Half widths in log by kLevels, from residuals of labels that were held out: split conformal
+// quantiles (Papadopoulos et al. 2002), infinite where there are too few labels for a level.
+[[nodiscard]] std::vector<double> conformal_widths(std::span<const double> held_out,
+                                                   std::span<const double> log_labels);
+
+struct FewShotRun {
+  FewShotOptions options;
+  bool without_twins = true;
+  std::vector<std::string> controls;  // by name, of src/learn/controls.h
+  bool taught = false;
+  size_t pool = 3000;  // networks that the teacher answers for, spread evenly over the set
+  TeachOptions teach;
+};
+
+// All models of one draw. The library is of set.networks.
+[[nodiscard]] Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t board,
+                                                           const DeviceLibrary& library, size_t n,
+                                                           uint64_t seed, const FewShotRun& run);
+
+}  // namespace edgesage

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/features/row_facts.h"
+#include "src/learn/few_shot.h"
+
+namespace edgesage {
+namespace {
+
+constexpr auto kKinds = static_cast<size_t>(RowKind::kCount);
+
+// What a row waits for, as far as the closed form knows: four units of an Ethos-U, or nothing.
+size_t bound_of(const RowCycles& cycles) {
+  const double units[] = {cycles.npu, cycles.sram, cycles.dram, cycles.flash};
+  return static_cast<size_t>(std::max_element(std::begin(units), std::end(units)) -
+                             std::begin(units));
+}
+constexpr size_t kBounds = 4;
+
+std::vector<float> totals_of(const Lowering& lowering, const LoweringFacts& facts) {
+  constexpr size_t kAll = 6;
+  std::vector<double> sums(kAll + 3 * kKinds, 0.0);
+  for (size_t i = 0; i < lowering.rows.size(); ++i) {
+    const RowCost& cost = facts.rows[i].cost;
+    const auto macs = static_cast<double>(cost.macs);
+    const auto moved = static_cast<double>(cost.ifm_bytes) + static_cast<double>(cost.ofm_bytes);
+    const auto weights = static_cast<double>(cost.weights_bytes);
+    const size_t kind = kAll + 3 * static_cast<size_t>(lowering.rows[i].kind);
+    for (const auto& [at, value] : {std::pair<size_t, double>{0, 1.0},
+                                    {1, macs},
+                                    {2, moved},
+                                    {3, weights},
+                                    {kind, 1.0},
+                                    {kind + 1, macs},
+                                    {kind + 2, moved}})
+      sums[at] += value;
+  }
+  sums[4] = facts.peak_live_bytes;
+  sums[5] = static_cast<double>(lowering.partitions);
+  std::vector<float> totals;
+  for (const double sum : sums) totals.push_back(static_cast<float>(std::log1p(sum)));
+  return totals;
+}
+
+}  // namespace
+
+FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& lowering,
+                                     Quantity quantity) {
+  const LoweringFacts facts = gather_facts(graph, lowering);
+  const std::vector<double> priors = row_priors(lowering, facts, quantity);
+  FewShotNetwork network;
+  network.shares.assign(kKinds * kBounds, 0.0F);
+  double total = 0, largest = 0;
+  for (const double prior : priors) {
+    total += prior;
+    largest = std::max(largest, prior);
+  }
+  for (size_t i = 0; i < priors.size() && total > 0; ++i)
+    network.shares[static_cast<size_t>(lowering.rows[i].kind) * kBounds +
+                   bound_of(facts.rows[i].cycles)] += static_cast<float>(priors[i] / total);
+  network.sim = simulate::make_sim_network(graph, lowering);
+  network.totals = totals_of(lowering, facts);
+  network.log_closed_form = std::log(is_maximum(quantity) ? largest : total);
+  return network;
+}
+
+void FewShotSet::add(FewShotNetwork network) {
+  sim.push_back(std::move(network.sim));
+  totals.push_back(std::move(network.totals));
+  shares.push_back(std::move(network.shares));
+  log_closed_form.push_back(network.log_closed_form);
+}
+
+}  // namespace edgesage
