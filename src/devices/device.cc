@@ -1,14 +1,16 @@
 #include "src/devices/device.h"
 
 #include <fmt/format.h>
-
 #include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
 #include "src/base/text.h"
 #include "src/base/toml.h"
+#include "src/devices/device_variant.h"
+#include "src/devices/placeholders.h"
 
 namespace edgesage {
 namespace fs = std::filesystem;
@@ -60,10 +62,55 @@ Status refuse_unknown_keys(const Json& table, std::span<const std::string> known
   return {};
 }
 
+// How the devices are served: `kind`, and the worker or the commands.
+Status read_kind(const Json& table, DeviceDescription& family) {
+  const fs::path& file = family.file;
+  const std::string kind = json_string(table, "kind", "worker");
+  EDGESAGE_ASSIGN_OR_RETURN(family.worker, string_list(table, "worker", file));
+  if (kind != "worker" && kind != "command")
+    return bad_file(file, fmt::format("kind is '{}'; allowed: worker, command", kind));
+  if (kind == "worker") {
+    if (table.contains("command")) return bad_file(file, "[command] is for kind = \"command\"");
+    if (family.worker.empty())
+      return bad_file(
+          file,
+          "worker is missing: the argument vector to start, e.g. [\"{python}\", \"worker.py\"]");
+    family.local = json_bool(table, "local", family.host_bound);
+    family.exclusive = family.host_bound;
+    return {};
+  }
+  if (!family.worker.empty()) return bad_file(file, "worker is for kind = \"worker\"");
+  EDGESAGE_ASSIGN_OR_RETURN(CommandDescription command,
+                            parse_command(table.value("command", Json()), file));
+  if (family.host_bound != command.identify.exists())
+    return bad_file(file,
+                    family.host_bound
+                        ? "host_bound needs command.identify, a program that prints what tells "
+                          "this machine from others"
+                        : "command.identify is for host_bound = true");
+  family.local = json_bool(table, "local", false);
+  family.exclusive = true;
+  if (family.quantities.empty()) family.quantities = {"latency_ms"};
+  family.command = std::make_shared<const CommandDescription>(std::move(command));
+  return {};
+}
+
+Status check_statistic(const DeviceDescription& family) {
+  static const std::vector<std::string> worker = {"min", "p10", "p50", "p90", "mean", "estimate"};
+  static const std::vector<std::string> summary = {"min", "p50", "mean"};
+  const bool summarised =
+      family.command && family.command->parser.kind == OutputParser::Kind::kBenchmarkModel;
+  const std::vector<std::string>& known = summarised ? summary : worker;
+  if (std::find(known.begin(), known.end(), family.statistic) != known.end()) return {};
+  return bad_file(family.file, fmt::format("statistic is '{}'; allowed: {}", family.statistic,
+                                           join(known, ", ")));
+}
+
 // What the file says for all of its devices.
 Result<DeviceDescription> family_of(const Json& table, const fs::path& file) {
-  static const std::vector<std::string> known = {"runtime",    "worker",  "quantities", "statistic",
-                                                 "host_bound", "options", "requires",   "device"};
+  static const std::vector<std::string> known = {"kind",       "runtime",   "worker",     "command",
+                                                 "quantities", "statistic", "host_bound", "local",
+                                                 "identity",   "options",   "requires",   "device"};
   EDGESAGE_RETURN_IF_ERROR(refuse_unknown_keys(table, known, "the file", file));
   DeviceDescription family;
   family.file = file;
@@ -71,48 +118,73 @@ Result<DeviceDescription> family_of(const Json& table, const fs::path& file) {
   family.runtime = json_string(table, "runtime");
   family.statistic = json_string(table, "statistic", "p50");
   family.host_bound = json_bool(table, "host_bound", false);
-  EDGESAGE_ASSIGN_OR_RETURN(family.worker, string_list(table, "worker", file));
   EDGESAGE_ASSIGN_OR_RETURN(family.quantities, string_list(table, "quantities", file));
   EDGESAGE_ASSIGN_OR_RETURN(family.requirements, requirements_of(table, file));
+  if (table.contains("identity")) {
+    EDGESAGE_ASSIGN_OR_RETURN(family.identity, string_list(table, "identity", file));
+  }
   if (table.contains("options")) family.options = table["options"];
   if (!family.options.is_object()) return bad_file(file, "options must be a table");
   if (family.runtime.empty()) return bad_file(file, "runtime is missing, e.g. runtime = \"vela\"");
-  if (family.worker.empty())
-    return bad_file(
-        file,
-        "worker is missing: the argument vector to start, e.g. [\"{python}\", \"worker.py\"]");
+  EDGESAGE_RETURN_IF_ERROR(read_kind(table, family));
+  EDGESAGE_RETURN_IF_ERROR(check_statistic(family));
   return family;
 }
 
-Result<DeviceDescription> device_of(const DeviceDescription& family, const Json& table) {
+// What the device is lowered for: as the file says, or by its name, or generic.
+Result<std::string> target_of(const Json& table, const DeviceDescription& device,
+                              std::span<const std::string> targets) {
+  const auto known = [&](std::string_view name) {
+    return targets.empty() || std::find(targets.begin(), targets.end(), name) != targets.end();
+  };
+  const std::string target = json_string(table, "target");
+  if (target.empty() && known(device.name)) return device.name;
+  if (target.empty() && known("generic")) return std::string("generic");
+  if (!target.empty() && known(target)) return target;
+  const std::string_view near = closest(target, targets);
+  return bad_file(device.file,
+                  fmt::format("target '{}' of {} is not known{}; allowed: {}", target, device.name,
+                              near.empty() ? "" : fmt::format(", did you mean {}?", near),
+                              join(targets, ", ")));
+}
+
+Result<DeviceDescription> device_of(const DeviceDescription& family, const Json& table,
+                                    std::span<const std::string> targets) {
   static const std::vector<std::string> known = {"name", "description", "target", "options"};
   EDGESAGE_RETURN_IF_ERROR(refuse_unknown_keys(table, known, "[[device]]", family.file));
   DeviceDescription device = family;
   device.name = json_string(table, "name");
   device.description = json_string(table, "description");
-  device.target = json_string(table, "target", device.name);
   if (device.name.empty()) return bad_file(family.file, "a [[device]] has no name");
+  if (device.name.find_first_of("+/") != std::string::npos)
+    return bad_file(family.file, fmt::format("the name {} holds a + or a /", device.name));
+  EDGESAGE_ASSIGN_OR_RETURN(device.target, target_of(table, device, targets));
   if (table.contains("options")) {
     if (!table["options"].is_object()) return bad_file(family.file, "options must be a table");
     device.options.update(table["options"]);
   }
+  if (device.command) {
+    EDGESAGE_RETURN_IF_ERROR(check_placeholders(*device.command, device.options, device.file));
+  }
   return device;
 }
 
-Result<std::vector<DeviceDescription>> read_family(const fs::path& file) {
+Result<std::vector<DeviceDescription>> read_family(const fs::path& file,
+                                                   std::span<const std::string> targets) {
   EDGESAGE_ASSIGN_OR_RETURN(const Json table, read_toml(file, ErrorCode::kInvalidArgument));
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription family, family_of(table, file));
   if (!table.contains("device") || !table["device"].is_array() || table["device"].empty())
     return bad_file(file, "describes no device: add a [[device]] with a name");
   std::vector<DeviceDescription> devices;
   for (const Json& entry : table["device"]) {
-    EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device, device_of(family, entry));
+    EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device, device_of(family, entry, targets));
     devices.push_back(std::move(device));
   }
   return devices;
 }
 
 std::vector<fs::path> toml_files(const fs::path& directory) {
+  if (directory.extension() == ".toml" && !fs::is_directory(directory)) return {directory};
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
@@ -139,35 +211,9 @@ fs::path site_packages_of(const DevicePlaces& places) {
 
 Result<std::string> fill_in(std::string_view text, const DeviceDescription& device,
                             const DevicePlaces& places) {
-  std::string filled;
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t open = text.find('{', at);
-    const size_t close = open == std::string_view::npos ? open : text.find('}', open);
-    if (close == std::string_view::npos) break;
-    filled += text.substr(at, open - at);
-    const std::string_view name = text.substr(open + 1, close - open - 1);
-    if (name == "python") {
-      filled += python_of(places).string();
-    } else if (name == "source_dir") {
-      filled += places.source_dir.string();
-    } else if (name == "worker_dir") {
-      filled += places.worker_dir.string();
-    } else if (name == "site_packages") {
-      filled += site_packages_of(places).string();
-    } else if (name == "device_dir") {
-      filled += device.file.parent_path().string();
-    } else {
-      return bad_file(
-          device.file,
-          fmt::format("unknown placeholder {{{}}}; allowed: {{python}}, {{source_dir}}, "
-                      "{{worker_dir}}, {{site_packages}}, {{device_dir}}",
-                      name));
-    }
-    at = close + 1;
-  }
-  filled += text.substr(at);
-  return filled;
+  return fill_placeholders(
+      text, [&](std::string_view name) { return place_value(name, device, places); },
+      device.file.string(), "{python}, {source_dir}, {worker_dir}, {site_packages}, {device_dir}");
 }
 
 bool can_run(const fs::path& program) {
@@ -178,13 +224,50 @@ bool can_run(const fs::path& program) {
   return false;
 }
 
+// The programs of the steps, as far as the places and options name them.
+Status check_programs(const DeviceDescription& device, const DevicePlaces& places) {
+  for (const auto& [name, step] : device.command->steps()) {
+    if (!step->exists()) continue;
+    bool known = true;
+    const auto value = [&](std::string_view placeholder) -> std::optional<std::string> {
+      if (const auto place = place_value(placeholder, device, places)) return place;
+      known = known && device.options.contains(placeholder);
+      return json_string(device.options, std::string(placeholder).c_str());
+    };
+    EDGESAGE_ASSIGN_OR_RETURN(
+        const std::string program,
+        fill_placeholders(step->arguments.front().parts.front(), value, device.file.string(), ""));
+    if (known && !can_run(program))
+      return make_error(
+          ErrorCode::kDeviceFailed, device.name,
+          fmt::format("the program {} of command.{} {}; install it, or correct command.{} in {}",
+                      program, name,
+                      program.find('/') == std::string::npos ? "is not found in PATH"
+                                                             : "is not there or cannot be run",
+                      name, device.file.string()));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<DeviceCatalog> DeviceCatalog::load(std::span<const fs::path> directories) {
+std::optional<std::string> place_value(std::string_view name, const DeviceDescription& device,
+                                       const DevicePlaces& places) {
+  if (name == "python") return python_of(places).string();
+  if (name == "source_dir") return places.source_dir.string();
+  if (name == "worker_dir") return places.worker_dir.string();
+  if (name == "site_packages") return site_packages_of(places).string();
+  if (name == "device_dir") return device.file.parent_path().string();
+  return std::nullopt;
+}
+
+Result<DeviceCatalog> DeviceCatalog::load(std::span<const fs::path> directories,
+                                          std::span<const std::string> targets) {
   DeviceCatalog catalog;
   for (const fs::path& directory : directories) {
     for (const fs::path& file : toml_files(directory)) {
-      EDGESAGE_ASSIGN_OR_RETURN(const std::vector<DeviceDescription> family, read_family(file));
+      EDGESAGE_ASSIGN_OR_RETURN(const std::vector<DeviceDescription> family,
+                                read_family(file, targets));
       for (const DeviceDescription& device : family) {
         const auto same = [&](const DeviceDescription& other) { return other.name == device.name; };
         if (std::none_of(catalog.devices_.begin(), catalog.devices_.end(), same))
@@ -197,15 +280,17 @@ Result<DeviceCatalog> DeviceCatalog::load(std::span<const fs::path> directories)
     for (const fs::path& directory : directories) searched.push_back(directory.string());
     return make_error(
         ErrorCode::kInvalidArgument, join(searched, ":"),
-        "no device description (*.toml) here; name their directory in EDGESAGE_DEVICES");
+        "no device description (*.toml) here; name a file with --device-file, or their directory "
+        "with --device-dir or in EDGESAGE_DEVICE_PATH");
   }
   return catalog;
 }
 
 Result<DeviceDescription> DeviceCatalog::find(std::string_view name) const {
   std::vector<std::string> names;
+  const std::string base = base_name(name);
   for (const DeviceDescription& device : devices_) {
-    if (device.name == name) return device;
+    if (device.name == base) return base == name ? device : variant_of_name(device, name);
     names.push_back(device.name);
   }
   const std::string_view near = closest(name, names);
@@ -233,6 +318,7 @@ Status check_device(const DeviceDescription& device, const DevicePlaces& places)
                         fmt::format("needs {} ({} is not there); {}", requirement.what, path,
                                     requirement.remedy));
   }
+  if (device.command) return check_programs(device, places);
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::string> command, worker_command(device, places));
   if (!can_run(command.front()))
     return make_error(

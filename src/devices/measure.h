@@ -8,6 +8,7 @@
 #include "edgesage/result.h"
 #include "src/base/json.h"
 #include "src/devices/device.h"
+#include "src/devices/noise.h"
 #include "src/devices/worker_client.h"
 #include "src/store/measurement.h"
 
@@ -15,12 +16,22 @@ namespace edgesage {
 
 struct MeasureOptions {
   // Options of the worker, over the description's defaults: for Vela `config`, `system_config`,
-  // `memory_mode`, `arena_cache_size`, `optimise`; for LiteRT `threads`, `cpu`, `clock`,
+  // `memory_mode`, `arena_cache_size`, `optimise`; for LiteRT `threads`, `cores`, `cpu`, `clock`,
   // `priority`, `min_runs`, `max_runs`, `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`,
   // `seed`. The worker refuses a name that it does not know.
   Json options = Json::object();
   std::chrono::milliseconds deadline{300'000};
+  NoiseLimits noise;
+  // A series that is rejected is measured again, so often in all; series are not mixed: the first
+  // that is not rejected counts, or the one whose label is surest.
+  int attempts = 1;
 };
+
+// Where a Measurement keeps why its series is no label: a key of its protocol, so that stores and
+// files keep it as well.
+inline constexpr const char* kRejectedKey = "rejected";
+// That reason; empty where the series is a label (noise.h).
+[[nodiscard]] std::string rejection_of(const Measurement& measurement);
 
 // Measures `model` (a .tflite). A Result error means that the device does not work at all here (no
 // worker, wrong protocol: kDeviceFailed) or that the options are wrong (kInvalidArgument): stop the
@@ -28,7 +39,9 @@ struct MeasureOptions {
 // runtime, its answer made no sense) is a Measurement with `error` set, so that it can be stored
 // with its reason; the next call gets a working worker. Quantities that the device should report
 // and did not are in `missing` with a reason. A noisy series has `stationary` false, and
-// protocol["noise"] says why.
+// protocol["noise"] says why; one that is unfit to be a label has a rejection_of().
+// Options that are part of the device's identity (threads, cores) belong into a device_variant():
+// given here, they are measured with, but the label is that of the device as it is named.
 [[nodiscard]] Result<Measurement> measure(WorkerClient& worker, const DeviceDescription& device,
                                           const std::filesystem::path& model,
                                           const MeasureOptions& options = {});

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "src/devices/command_device.h"
+#include "src/devices/device_backend.h"
 #include "src/devices/worker_process.h"
 
 namespace edgesage {
@@ -50,27 +52,29 @@ std::string excerpt(std::string_view line) {
   return line.size() > kLength ? text + "..." : text;
 }
 
-}  // namespace
-
-class WorkerClient::Impl {
+// Answers come from a worker process.
+class WorkerBackend : public DeviceBackend {
  public:
-  Impl(std::vector<std::string> command, WorkerLimits limits)
+  WorkerBackend(std::vector<std::string> command, WorkerLimits limits)
       : command_(std::move(command)), limits_(limits) {}
-  ~Impl() { stop(); }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  ~WorkerBackend() override { end(); }
+  WorkerBackend(const WorkerBackend&) = delete;
+  WorkerBackend& operator=(const WorkerBackend&) = delete;
 
-  Result<WorkerHello> hello();
-  Result<Json> request(std::string_view kind, Json body, milliseconds deadline);
-  void stop() {
+  Result<WorkerHello> hello() override;
+  Result<Json> request(std::string_view kind, Json body, milliseconds deadline) override;
+  void stop() override { end(); }
+  [[nodiscard]] bool running() const override { return process_ != nullptr; }
+  [[nodiscard]] int restarts() const override { return std::max(0, starts_ - 1); }
+  [[nodiscard]] int pid() const override {
+    return process_ ? static_cast<int>(process_->pid()) : -1;
+  }
+
+ private:
+  void end() {
     if (process_) process_->finish(kGrace);
     process_.reset();
   }
-  [[nodiscard]] bool running() const { return process_ != nullptr; }
-  [[nodiscard]] int restarts() const { return std::max(0, starts_ - 1); }
-  [[nodiscard]] int pid() const { return process_ ? static_cast<int>(process_->pid()) : -1; }
-
- private:
   Result<WorkerHello> read_hello();
   Result<WorkerHello> understand_hello(const Json& message);
   bool has_stray_lines();
@@ -92,7 +96,7 @@ class WorkerClient::Impl {
 };
 
 // Ends the worker and says why, how it ended and what it printed last.
-tl::unexpected<Error> WorkerClient::Impl::give_up(std::string_view what, milliseconds grace) {
+tl::unexpected<Error> WorkerBackend::give_up(std::string_view what, milliseconds grace) {
   const std::string ending = process_->finish(grace);
   const std::string printed = process_->printed();
   process_.reset();
@@ -102,7 +106,7 @@ tl::unexpected<Error> WorkerClient::Impl::give_up(std::string_view what, millise
   return make_error(ErrorCode::kDeviceFailed, command_.front(), std::move(message));
 }
 
-Result<WorkerHello> WorkerClient::Impl::understand_hello(const Json& message) {
+Result<WorkerHello> WorkerBackend::understand_hello(const Json& message) {
   if (!message.is_object() || !message.contains("hello") || !message["hello"].is_object())
     return nonsense("its first line is not a hello");
   const Json& body = message["hello"];
@@ -130,7 +134,7 @@ Result<WorkerHello> WorkerClient::Impl::understand_hello(const Json& message) {
   return hello;
 }
 
-Result<WorkerHello> WorkerClient::Impl::read_hello() {
+Result<WorkerHello> WorkerBackend::read_hello() {
   std::string line;
   switch (process_->read_line(line, steady_clock::now() + limits_.hello, limits_.line_bytes)) {
     case Event::kLine:
@@ -147,7 +151,7 @@ Result<WorkerHello> WorkerClient::Impl::read_hello() {
   return understand_hello(*message);
 }
 
-Result<WorkerHello> WorkerClient::Impl::hello() {
+Result<WorkerHello> WorkerBackend::hello() {
   if (process_) return hello_;
   EDGESAGE_ASSIGN_OR_RETURN(process_, WorkerProcess::start(command_, limits_.stderr_bytes));
   ++starts_;
@@ -156,7 +160,7 @@ Result<WorkerHello> WorkerClient::Impl::hello() {
 }
 
 // Lines that nobody asked for would be taken for the next answer.
-bool WorkerClient::Impl::has_stray_lines() {
+bool WorkerBackend::has_stray_lines() {
   std::string line;
   for (;;) {
     const Event event = process_->read_line(line, steady_clock::now(), limits_.line_bytes);
@@ -167,8 +171,8 @@ bool WorkerClient::Impl::has_stray_lines() {
   }
 }
 
-std::optional<Result<Json>> WorkerClient::Impl::understand(const Json& message,
-                                                           std::string_view line, int64_t id) {
+std::optional<Result<Json>> WorkerBackend::understand(const Json& message, std::string_view line,
+                                                      int64_t id) {
   if (!message.is_object()) return nonsense(fmt::format("{} is not an object", excerpt(line)));
   if (message.contains("beat")) return std::nullopt;
   const bool answer = message.contains("answer"), error = message.contains("error");
@@ -189,7 +193,7 @@ std::optional<Result<Json>> WorkerClient::Impl::understand(const Json& message,
   return Result<Json>(make_error(code_of(json_string(body, "code")), hello_.worker, reason));
 }
 
-Result<Json> WorkerClient::Impl::wait_for_answer(int64_t id, milliseconds deadline) {
+Result<Json> WorkerBackend::wait_for_answer(int64_t id, milliseconds deadline) {
   const auto until = steady_clock::now() + deadline;
   for (;;) {
     auto wait = until;
@@ -217,7 +221,7 @@ Result<Json> WorkerClient::Impl::wait_for_answer(int64_t id, milliseconds deadli
   }
 }
 
-Result<Json> WorkerClient::Impl::request(std::string_view kind, Json body, milliseconds deadline) {
+Result<Json> WorkerBackend::request(std::string_view kind, Json body, milliseconds deadline) {
   if (process_ && has_stray_lines()) stop();
   EDGESAGE_RETURN_IF_ERROR(hello());
   const int64_t id = ++last_id_;
@@ -229,8 +233,11 @@ Result<Json> WorkerClient::Impl::request(std::string_view kind, Json body, milli
   return wait_for_answer(id, deadline);
 }
 
+}  // namespace
+
 WorkerClient::WorkerClient(std::vector<std::string> command, WorkerLimits limits)
-    : impl_(std::make_unique<Impl>(std::move(command), limits)) {}
+    : backend_(std::make_unique<WorkerBackend>(std::move(command), limits)) {}
+WorkerClient::WorkerClient(std::unique_ptr<DeviceBackend> backend) : backend_(std::move(backend)) {}
 WorkerClient::~WorkerClient() = default;
 WorkerClient::WorkerClient(WorkerClient&&) noexcept = default;
 WorkerClient& WorkerClient::operator=(WorkerClient&&) noexcept = default;
@@ -238,17 +245,18 @@ WorkerClient& WorkerClient::operator=(WorkerClient&&) noexcept = default;
 Result<WorkerClient> WorkerClient::for_device(const DeviceDescription& device,
                                               const DevicePlaces& places, WorkerLimits limits) {
   EDGESAGE_RETURN_IF_ERROR(check_device(device, places));
+  if (device.command) return WorkerClient(make_command_device(device, places));
   EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> command, worker_command(device, places));
   return WorkerClient(std::move(command), limits);
 }
 
-Result<WorkerHello> WorkerClient::hello() { return impl_->hello(); }
+Result<WorkerHello> WorkerClient::hello() { return backend_->hello(); }
 Result<Json> WorkerClient::request(std::string_view kind, Json body, milliseconds deadline) {
-  return impl_->request(kind, std::move(body), deadline);
+  return backend_->request(kind, std::move(body), deadline);
 }
-void WorkerClient::stop() { impl_->stop(); }
-bool WorkerClient::running() const { return impl_->running(); }
-int WorkerClient::restarts() const { return impl_->restarts(); }
-int WorkerClient::pid() const { return impl_->pid(); }
+void WorkerClient::stop() { backend_->stop(); }
+bool WorkerClient::running() const { return backend_->running(); }
+int WorkerClient::restarts() const { return backend_->restarts(); }
+int WorkerClient::pid() const { return backend_->pid(); }
 
 }  // namespace edgesage

@@ -1,5 +1,6 @@
 // The client's end of the worker protocol (docs/worker_protocol.md): keeps one worker process
-// alive, and replaces it when it crashes, hangs or talks nonsense.
+// alive, and replaces it when it crashes, hangs or talks nonsense. A device of commands is served
+// behind the same calls, without a process that stays (command_device.h).
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,7 @@
 namespace edgesage {
 
 inline constexpr int kWorkerProtocolMajor = 1;
-inline constexpr int kWorkerProtocolMinor = 0;
+inline constexpr int kWorkerProtocolMinor = 1;
 
 struct WorkerLimits {
   std::chrono::milliseconds hello{30'000};    // from the start to `hello`
@@ -36,6 +37,8 @@ struct WorkerHello {
   Json raw;  // the whole message body, unknown keys included
 };
 
+class DeviceBackend;
+
 // One worker process. Not copyable, not thread-safe: one thread at a time; several clients may live
 // side by side. The destructor ends the process group and reaps it. No signal handler is installed
 // and no process-wide state changes; the caller's SIGPIPE disposition does not matter.
@@ -50,6 +53,8 @@ class WorkerClient {
   // Checks the device (check_device), and makes a client for its command. Starts nothing.
   static Result<WorkerClient> for_device(const DeviceDescription& device,
                                          const DevicePlaces& places, WorkerLimits limits = {});
+  // Whatever answers in the place of a worker.
+  explicit WorkerClient(std::unique_ptr<DeviceBackend> backend);
 
   // Starts the worker when none is running. kDeviceFailed when the program cannot be started, ends
   // or stays silent before its `hello`, or speaks another major version: trying again will not
@@ -72,8 +77,7 @@ class WorkerClient {
   [[nodiscard]] int pid() const;       // -1 when none is running
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<DeviceBackend> backend_;
 };
 
 }  // namespace edgesage

@@ -1,13 +1,8 @@
 #include "src/devices/worker_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +12,7 @@
 #include <utility>
 
 #include "src/base/text.h"
+#include "src/devices/spawn.h"
 
 extern char** environ;
 
@@ -30,35 +26,10 @@ constexpr int kChildIn = 3, kChildOut = 4;
 // How often a wait looks whether the child still lives: a grandchild may hold the pipe open.
 constexpr milliseconds kSlice{200};
 
-void close_fd(int& fd) {
-  if (fd >= 0) close(fd);
-  fd = -1;
-}
-
-// Both ends of a channel; closed unless taken.
-struct Ends {
-  int ours = -1, theirs = -1;
-  ~Ends() {
-    close_fd(ours);
-    close_fd(theirs);
-  }
-};
-
-// Above the numbers that the child is given, so that no dup2 there overwrites another source.
-bool lift(int& fd) {
-  const int lifted = fcntl(fd, F_DUPFD_CLOEXEC, 10);
-  close_fd(fd);
-  fd = lifted;
-  return lifted >= 0;
-}
-
-bool open_pipe(Ends& ends) {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return false;
-  ends.ours = fds[0];
-  ends.theirs = fds[1];
-  return lift(ends.theirs) && fcntl(ends.ours, F_SETFL, O_NONBLOCK) == 0;
-}
+using spawn::close_fd;
+using spawn::Ends;
+using spawn::lift;
+using spawn::open_pipe;
 
 bool open_socket(Ends& ends) {
   int fds[2];
@@ -68,31 +39,6 @@ bool open_socket(Ends& ends) {
   // The child only reads here: it sees the end of the requests when our side is closed.
   return lift(ends.theirs) && fcntl(ends.ours, F_SETFL, O_NONBLOCK) == 0;
 }
-
-class SpawnSettings {
- public:
-  SpawnSettings() {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
 
 int remaining_ms(WorkerProcess::Time until) {
   const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());
@@ -116,7 +62,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
 
-  SpawnSettings settings;
+  spawn::Settings settings;
   posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&settings.actions, output.theirs, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&settings.actions, output.theirs, STDERR_FILENO);
@@ -170,12 +116,7 @@ bool WorkerProcess::take_line(std::string& line) {
   return true;
 }
 
-bool WorkerProcess::has_ended() const {
-  siginfo_t info{};
-  // WNOWAIT keeps the zombie, and with it the number of the process group, until it is reaped.
-  return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid == pid_;
-}
+bool WorkerProcess::has_ended() const { return spawn::has_ended(pid_); }
 
 bool WorkerProcess::write_line(std::string_view line, Time until) {
   std::string message(line);

@@ -160,7 +160,7 @@ TEST(Devices, RefusesAnUnknownPlaceholderAndAnEmptySearchPath) {
   EXPECT_NE(command.error().message.find("{home}"), std::string::npos);
   const auto none = load(dir.path() / "absent");
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().message.find("EDGESAGE_DEVICES"), std::string::npos);
+  EXPECT_NE(none.error().message.find("EDGESAGE_DEVICE_PATH"), std::string::npos);
 }
 
 }  // namespace
