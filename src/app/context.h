@@ -23,11 +23,16 @@ struct Context {
 
   // Called between two pieces of long work, from the thread that runs the command.
   std::function<void(int64_t done, int64_t total, std::string_view what)> progress;
+  // Called with what a user should know but need not act on, e.g. that a cache is made anew.
+  std::function<void(std::string_view what)> note;
   // Set by another thread or a signal: stop after the piece at hand and keep what is finished.
   const std::atomic<bool>* stop = nullptr;
 
   void report(int64_t done, int64_t total, std::string_view what) const {
     if (progress) progress(done, total, what);
+  }
+  void tell(std::string_view what) const {
+    if (note) note(what);
   }
   [[nodiscard]] bool stop_wanted() const { return stop != nullptr && stop->load(); }
 };

@@ -1,8 +1,15 @@
 #include "src/app/labels.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+
+#include "src/base/file.h"
+#include "src/base/hash.h"
+#include "src/base/text.h"
+#include "src/learn/feature_build.h"
 
 namespace edgesage::app {
 namespace {
@@ -67,6 +74,118 @@ Result<std::vector<Quantity>> wanted_quantities(const LabelRequest& request,
   return quantities;
 }
 
+// A label file is known by its bytes, without reading it; a store by the labels taken from it.
+Result<std::string> hash_of_file(const LabelRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(const auto file,
+                            MappedFile::open(request.labels, ErrorCode::kBadStore));
+  Hasher hasher;
+  hasher.add_bytes(file->bytes());
+  return hasher.hex();
+}
+
+std::string hash_of_rows(const std::vector<LabelRow>& rows) {
+  Hasher hasher;
+  hasher.add(labels_to_csv(rows));
+  return hasher.hex();
+}
+
+class FeatureLoader {
+ public:
+  FeatureLoader(const Context& context, const LabelRequest& request)
+      : context_(context), request_(request) {}
+
+  Result<FeatureFile> load() {
+    // A label file need not be parsed where its features are there.
+    if (request_.store.empty() && !request_.labels.empty()) {
+      EDGESAGE_ASSIGN_OR_RETURN(hash_, hash_of_file(request_));
+    } else {
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
+      hash_ = hash_of_rows(rows_);
+    }
+    hash_ += ' ' + join(request_.quantities, ",");
+    const std::filesystem::path path = place();
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) {
+      auto found = open(path);
+      if (found) return found;
+      context_.tell(fmt::format("{}; it is made anew", found.error().to_string()));
+    }
+    return make(path);
+  }
+
+ private:
+  [[nodiscard]] std::filesystem::path place() const {
+    if (!request_.features.empty()) return request_.features;
+    if (request_.store.empty()) return request_.labels + ".features";
+    return fmt::format("{}.{}.features", request_.store, request_.device);
+  }
+
+  [[nodiscard]] Result<FeatureFile> open(const std::filesystem::path& path) const {
+    EDGESAGE_ASSIGN_OR_RETURN(const FeatureFile file, FeatureFile::open(path));
+    const std::string& device = file.origin().source.device;
+    if (!request_.device.empty() && device != request_.device)
+      return make_error(ErrorCode::kBadStore, path.string(), "was made from other labels");
+    EDGESAGE_ASSIGN_OR_RETURN(const Target target, target_of(context_, device));
+    return open_features(path, hash_, target);
+  }
+
+  Result<FeatureFile> make(const std::filesystem::path& path) {
+    if (rows_.empty()) {
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
+    }
+    FeatureBuild build;
+    EDGESAGE_RETURN_IF_ERROR(describe(build));
+    if (const Status made = build_features(read_from(rows_), build, path); made)
+      return open(path);
+    else if (!request_.features.empty() || can_write(path) || context_.stop_wanted())
+      return tl::unexpected(made.error());
+    // The mapping outlives the name.
+    const TemporaryName temporary;
+    EDGESAGE_RETURN_IF_ERROR(build_features(read_from(rows_), build, temporary.path));
+    return open(temporary.path);
+  }
+
+  Status describe(FeatureBuild& build) const {
+    const LabelRow& first = rows_.front();
+    EDGESAGE_ASSIGN_OR_RETURN(build.origin.quantities, wanted_quantities(request_, rows_));
+    EDGESAGE_ASSIGN_OR_RETURN(build.target, target_of(context_, first.device));
+    build.origin.source.device = first.device;
+    build.origin.source.runtime = first.runtime;
+    build.origin.source.runtime_version = first.runtime_version;
+    build.origin.source.statistic = first.statistic;
+    build.origin.source.host_fingerprint = first.host_fingerprint;
+    build.origin.source.host_description = describe_host(request_, first.host_fingerprint);
+    build.origin.labels_hash = hash_;
+    build.origin.target = build.target.name;
+    build.total = static_cast<int64_t>(rows_.size());
+    build.threads = request_.threads;
+    build.progress = [this](int64_t done, int64_t total) {
+      context_.report(done, total, "networks");
+    };
+    build.stop = context_.stop;
+    return {};
+  }
+
+  struct TemporaryName {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / fmt::format("edgesage-{}.features", ::getpid());
+    ~TemporaryName() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+  };
+
+  static bool can_write(const std::filesystem::path& path) {
+    const std::filesystem::path folder = path.parent_path();
+    return ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+  }
+
+  const Context& context_;
+  const LabelRequest& request_;
+  std::string hash_;
+  std::vector<LabelRow> rows_;
+};
+
 }  // namespace
 
 Result<std::string> device_of_labels(const LabelRequest& request) {
@@ -75,23 +194,18 @@ Result<std::string> device_of_labels(const LabelRequest& request) {
   return rows.front().device;
 }
 
+Result<FeatureFile> load_features(const Context& context, const LabelRequest& request) {
+  return FeatureLoader(context, request).load();
+}
+
 Result<LabelledNetworks> load_labels(const Context& context, const LabelRequest& request) {
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(request));
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Quantity> quantities,
-                            wanted_quantities(request, rows));
-  const LabelRow& first = rows.front();
-  EDGESAGE_ASSIGN_OR_RETURN(const Target target, target_of(context, first.device));
+  EDGESAGE_ASSIGN_OR_RETURN(const FeatureFile features, load_features(context, request));
   LabelledNetworks out;
-  EDGESAGE_ASSIGN_OR_RETURN(out.dataset, build_dataset(rows, target, quantities, request.threads,
-                                                       [&](int64_t done, int64_t total) {
-                                                         context.report(done, total, "networks");
-                                                       }));
-  out.source.device = first.device;
-  out.source.runtime = first.runtime;
-  out.source.runtime_version = first.runtime_version;
-  out.source.statistic = first.statistic;
-  out.source.host_fingerprint = first.host_fingerprint;
-  out.source.host_description = describe_host(request, first.host_fingerprint);
+  EDGESAGE_ASSIGN_OR_RETURN(out.dataset.target, target_from_name(features.origin().target));
+  out.dataset.quantities = features.quantities();
+  for (size_t i = 0; i < features.size(); ++i) out.dataset.examples.push_back(features.example(i));
+  out.dataset.left_out = features.left_out();
+  out.source = features.origin().source;
   return out;
 }
 

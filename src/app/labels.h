@@ -7,6 +7,7 @@
 #include "edgesage/result.h"
 #include "src/app/context.h"
 #include "src/learn/dataset.h"
+#include "src/learn/feature_file.h"
 #include "src/learn/train.h"
 
 namespace edgesage::app {
@@ -18,6 +19,9 @@ struct LabelRequest {
   std::string host_fingerprint;         // where the store has several
   std::string runtime_version;          // where the store has several
   std::vector<std::string> quantities;  // empty: all that can be learnt and the device reports
+  // Where the networks' features are kept (src/learn/feature_file.h), so that they are extracted
+  // once. Empty: beside the labels, or for this run alone where that cannot be written.
+  std::string features;
   int threads = 0;
 };
 
@@ -29,8 +33,13 @@ struct LabelledNetworks {
 // The device that the labels are of, without building a network.
 [[nodiscard]] Result<std::string> device_of_labels(const LabelRequest& request);
 
-// kInvalidArgument for a request that names no labels, or labels of several hosts; kBadStore for
-// labels that cannot be read.
+// Opens the feature file of the labels, and makes it (anew) where it is missing, damaged or of
+// other labels, which is told. kInvalidArgument for a request that names no labels, or labels of
+// several hosts; kBadStore for labels that cannot be read.
+[[nodiscard]] Result<FeatureFile> load_features(const Context& context,
+                                                const LabelRequest& request);
+
+// The same in memory.
 [[nodiscard]] Result<LabelledNetworks> load_labels(const Context& context,
                                                    const LabelRequest& request);
 

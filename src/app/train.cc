@@ -3,33 +3,52 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+
+#include "src/base/text.h"
 
 namespace edgesage::app {
 namespace {
 
-std::string describe(const TrainingProgress& progress) {
-  return fmt::format("epochs, member {} of {}, loss {:.4f}", progress.member, progress.members,
-                     progress.loss);
+// "member 2/4 epoch 13/80, loss 0.0123, latency_ms 1.9 %, 412 k nodes/s".
+std::string describe(const TrainingProgress& progress, const FeatureFile& features) {
+  std::string text = fmt::format("member {}/{} epoch {}/{}, loss {:.4f}", progress.member,
+                                 progress.members, progress.epoch, progress.epochs, progress.loss);
+  for (size_t q = 0; q < progress.log_error.size(); ++q)
+    if (std::isfinite(progress.log_error[q]))
+      text += fmt::format(", {} {:.1f} %", quantity_name(features.quantities()[q]),
+                          100 * progress.log_error[q]);
+  return text + fmt::format(", {} nodes/s", human_count(progress.nodes_per_second));
+}
+
+// Of a directory that is not there it is told before the training, not after it.
+Status check_output(const TrainRequest& request) {
+  const std::filesystem::path folder = std::filesystem::path(request.output).parent_path();
+  std::error_code ignored;
+  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
+  return make_error(ErrorCode::kInvalidArgument, request.output,
+                    fmt::format("there is no directory {}: make it first", folder.string()));
 }
 
 }  // namespace
 
 Result<TrainedPredictor> train(const Context& context, const TrainRequest& request) {
   const auto started = std::chrono::steady_clock::now();
-  EDGESAGE_ASSIGN_OR_RETURN(LabelledNetworks labelled, load_labels(context, request.labels));
-  if (!request.host_description.empty())
-    labelled.source.host_description = request.host_description;
-  labelled.source.threads = labelled.source.host_fingerprint.empty() ? 0 : 1;
+  EDGESAGE_RETURN_IF_ERROR(check_output(request));
+  EDGESAGE_ASSIGN_OR_RETURN(const FeatureFile features, load_features(context, request.labels));
+  LabelSource source = features.origin().source;
+  if (!request.host_description.empty()) source.host_description = request.host_description;
+  source.threads = source.host_fingerprint.empty() ? 0 : 1;
+  TrainingRun run;
+  run.progress = [&](const TrainingProgress& progress) {
+    context.report(progress.done, progress.total, describe(progress, features));
+  };
+  run.stop = context.stop;
+  run.checkpoint = request.checkpoint;
+  run.checkpoint_seconds = request.checkpoint_seconds;
   EDGESAGE_ASSIGN_OR_RETURN(const PredictorData data,
-                            train_predictor(
-                                labelled.dataset, labelled.source, request.training,
-                                [&](const TrainingProgress& progress) {
-                                  const int64_t epochs = progress.epochs;
-                                  context.report((progress.member - 1) * epochs + progress.epoch,
-                                                 progress.members * epochs, describe(progress));
-                                },
-                                context.stop));
+                            train_predictor(features, source, request.training, run));
   EDGESAGE_RETURN_IF_ERROR(save_predictor(data, request.output));
   // Reading it back proves the file, and gives the id.
   EDGESAGE_ASSIGN_OR_RETURN(const PredictorData written, load_predictor(request.output));
@@ -39,9 +58,10 @@ Result<TrainedPredictor> train(const Context& context, const TrainRequest& reque
   out.device = written.device;
   for (const PredictedQuantity& quantity : written.quantities)
     out.quantities.push_back(quantity.name);
-  out.networks = static_cast<int64_t>(labelled.dataset.examples.size());
-  out.left_out = labelled.dataset.left_out;
+  out.networks = static_cast<int64_t>(features.size());
+  out.left_out = features.left_out();
   std::error_code ignored;
+  if (!request.checkpoint.empty()) std::filesystem::remove(request.checkpoint, ignored);
   out.file_bytes = static_cast<int64_t>(std::filesystem::file_size(request.output, ignored));
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return out;

@@ -16,6 +16,10 @@ struct TrainRequest {
   std::string output;  // the predictor file
   // Of the machine that the labels were measured on; empty: what the store says of it.
   std::string host_description;
+  // Where the run is kept while it lasts, to go on after an interruption; empty: nowhere. Removed
+  // when the predictor is written.
+  std::string checkpoint;
+  double checkpoint_seconds = 30;
 };
 
 [[nodiscard]] Result<TrainedPredictor> train(const Context& context, const TrainRequest& request);

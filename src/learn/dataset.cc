@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -50,6 +51,8 @@ std::vector<double> operator_memories(const LabelRow& row, size_t operators) {
   return any ? labels : std::vector<double>();
 }
 
+}  // namespace
+
 Result<Example> build_example(const LabelRow& row, const Target& target,
                               std::span<const Quantity> quantities) {
   EDGESAGE_ASSIGN_OR_RETURN(const NetworkName name, NetworkName::parse(row.name));
@@ -71,14 +74,20 @@ Result<Example> build_example(const LabelRow& row, const Target& target,
   for (const Quantity quantity : quantities) {
     const double label = label_of(row, quantity);
     example.labels.push_back(label);
-    example.operator_labels.push_back(quantity == Quantity::kLatencyMs
-                                          ? operator_latencies(row, label, operators)
-                                          : operator_memories(row, operators));
+    if (quantity == Quantity::kLatencyMs)
+      example.operator_labels.push_back(operator_latencies(row, label, operators));
+    else if (is_maximum(quantity))
+      example.operator_labels.push_back(operator_memories(row, operators));
+    else
+      example.operator_labels.emplace_back();
   }
   return example;
 }
 
-}  // namespace
+bool is_usable(const Example& example) {
+  return example.tensors.nodes > 0 && std::any_of(example.labels.begin(), example.labels.end(),
+                                                  [](double label) { return !std::isnan(label); });
+}
 
 Result<Dataset> build_dataset(std::span<const LabelRow> labels, const Target& target,
                               std::span<const Quantity> quantities, int threads,
@@ -100,9 +109,7 @@ Result<Dataset> build_dataset(std::span<const LabelRow> labels, const Target& ta
   });
   for (std::optional<Result<Example>>& example : built) {
     if (!*example) return tl::unexpected(example->error());
-    bool labelled = false;
-    for (const double label : (*example)->labels) labelled = labelled || !std::isnan(label);
-    if (labelled && (*example)->tensors.nodes > 0) {
+    if (is_usable(**example)) {
       dataset.examples.push_back(std::move(**example));
     } else {
       ++dataset.left_out;
@@ -112,8 +119,12 @@ Result<Dataset> build_dataset(std::span<const LabelRow> labels, const Target& ta
 }
 
 Part part_of(const Example& example, const SplitOptions& options) {
+  return part_of(example.graph_hash, options);
+}
+
+Part part_of(std::string_view graph_hash, const SplitOptions& options) {
   Hasher hasher;
-  hasher.add(std::string_view(example.graph_hash));
+  hasher.add(graph_hash);
   hasher.add(options.seed);
   const double position = static_cast<double>(hasher.low64() >> 11) * 0x1.0p-53;
   if (position < options.test) return Part::kTest;

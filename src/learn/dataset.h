@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "edgesage/result.h"
@@ -13,6 +14,15 @@
 #include "src/predict/range.h"
 
 namespace edgesage {
+
+// Who gave the labels; goes into the predictor file.
+struct LabelSource {
+  std::string device, runtime, runtime_version, statistic;
+  std::string host_fingerprint, host_description;
+  int threads = 0;
+
+  bool operator==(const LabelSource&) const = default;
+};
 
 // One network with its labels on one device.
 struct Example {
@@ -35,12 +45,17 @@ struct Dataset {
   int64_t left_out = 0;  // labels at or below the device's resolution, or with an error
 };
 
+// One labelled network: rebuilt from its name, its graph hash compared with the label's, lowered.
+// kBadStore for an unknown name or another hash: the labels are of another version of the space.
+[[nodiscard]] Result<Example> build_example(const LabelRow& row, const Target& target,
+                                            std::span<const Quantity> quantities);
+// Whether there is something to learn from it: a label, and a node.
+[[nodiscard]] bool is_usable(const Example& example);
+
 using DatasetProgress = std::function<void(int64_t done, int64_t total)>;
 
-// Rebuilds each labelled network from its name, checks that its graph hash is the label's, lowers
-// it and extracts features. Networks are built on `threads` threads (0: all); the result does not
-// depend on their number. An unknown name or another hash is kBadStore: the labels are of another
-// version of the space.
+// build_example of every label, on `threads` threads (0: all); the result does not depend on their
+// number.
 [[nodiscard]] Result<Dataset> build_dataset(std::span<const LabelRow> labels, const Target& target,
                                             std::span<const Quantity> quantities, int threads,
                                             const DatasetProgress& progress = {});
@@ -54,6 +69,7 @@ struct SplitOptions {
 };
 
 // By graph hash, so that equal graphs fall on one side, whatever their number or order.
+[[nodiscard]] Part part_of(std::string_view graph_hash, const SplitOptions& options);
 [[nodiscard]] Part part_of(const Example& example, const SplitOptions& options);
 
 // Indexes of the examples of a part, ascending.

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "src/base/json.h"
 #include "src/devices/statistics.h"
+#include "src/learn/checkpoint.h"
+#include "src/learn/feature_graphs.h"
+#include "src/learn/intervals.h"
 #include "src/nn/trainer.h"
-#include "src/predict/predictor.h"
 #include "src/predict/tensors_to_batch.h"
 
 namespace edgesage {
@@ -20,84 +22,110 @@ constexpr size_t kLeastTrain = 20;
 constexpr size_t kLeastCalibration = 10;
 
 nn::ReadOut read_out_of(Quantity quantity) {
-  return quantity == Quantity::kLatencyMs ? nn::ReadOut::kSum : nn::ReadOut::kMax;
+  return is_maximum(quantity) ? nn::ReadOut::kMax : nn::ReadOut::kSum;
 }
 
-PredictedQuantity quantity_data(const Dataset& dataset, std::span<const size_t> train,
-                                size_t quantity) {
-  PredictedQuantity data;
-  const Quantity kind = dataset.quantities[quantity];
-  data.name = quantity_name(kind);
-  data.readout = static_cast<int>(read_out_of(kind));
-  std::vector<double> ratios, labels;
-  size_t with_operators = 0;
-  for (const size_t index : train) {
-    const Example& example = dataset.examples[index];
-    if (std::isnan(example.labels[quantity])) continue;
-    labels.push_back(example.labels[quantity]);
-    with_operators += example.operator_labels[quantity].empty() ? 0 : 1;
-    // How the device compares with the closed form.
-    const double ratio =
-        std::log(example.labels[quantity] / prior_total(example.tensors, quantity, kind));
-    if (std::isfinite(ratio)) ratios.push_back(ratio);
+struct SplitNetworks {
+  std::vector<uint32_t> train, calibration;  // of the file, ascending
+};
+
+Result<SplitNetworks> split_networks(const FeatureFile& file, const TrainingOptions& options,
+                                     const std::string& where) {
+  SplitNetworks split;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const Part part = part_of(file.view(i).graph_hash, options.split);
+    if (part == Part::kTrain) split.train.push_back(static_cast<uint32_t>(i));
+    if (part == Part::kCalibration) split.calibration.push_back(static_cast<uint32_t>(i));
   }
-  std::sort(ratios.begin(), ratios.end());
-  std::sort(labels.begin(), labels.end());
-  if (!ratios.empty()) data.log_offset = static_cast<float>(quantile(ratios, 0.5));
-  data.node_labels = with_operators * 2 > labels.size();
-  // What is outside the operators is small against the cheapest networks. A maximum has no such
-  // part.
-  if (!labels.empty() && kind == Quantity::kLatencyMs)
-    data.overhead_scale = static_cast<float>(0.1 * quantile(labels, 0.02));
+  if (options.max_train > 0 && split.train.size() > options.max_train)
+    split.train.resize(options.max_train);
+  if (split.train.size() >= kLeastTrain && split.calibration.size() >= kLeastCalibration)
+    return split;
+  return make_error(
+      ErrorCode::kInvalidArgument, where,
+      fmt::format("{} networks to train on and {} to calibrate; at least {} and {} "
+                  "are needed: annotate more",
+                  split.train.size(), split.calibration.size(), kLeastTrain, kLeastCalibration));
+}
+
+// What the training networks say of one quantity, gathered one network at a time.
+struct QuantitySurvey {
+  std::vector<double> labels, log_ratios;  // of the label to the closed form
+  size_t with_operators = 0;
+
+  void add(const Example& example, size_t q, Quantity quantity) {
+    const double label = example.labels[q];
+    if (std::isnan(label)) return;
+    labels.push_back(label);
+    with_operators += example.operator_labels[q].empty() ? 0 : 1;
+    const double ratio = std::log(label / prior_total(example.tensors, q, quantity));
+    if (std::isfinite(ratio)) log_ratios.push_back(ratio);
+  }
+
+  PredictedQuantity finish(Quantity quantity) {
+    std::sort(log_ratios.begin(), log_ratios.end());
+    std::sort(labels.begin(), labels.end());
+    PredictedQuantity data;
+    data.name = quantity_name(quantity);
+    data.readout = static_cast<int>(read_out_of(quantity));
+    if (!log_ratios.empty()) data.log_offset = static_cast<float>(quantile(log_ratios, 0.5));
+    data.node_labels = with_operators * 2 > labels.size();
+    // What is outside the operators is small against the cheapest networks. A maximum has no such
+    // part.
+    if (!labels.empty() && !is_maximum(quantity))
+      data.overhead_scale = static_cast<float>(0.1 * quantile(labels, 0.02));
+    return data;
+  }
+};
+
+// Quantities, normalisers and range: all that comes before the first member.
+void survey(const FeatureFile& file, std::span<const uint32_t> train, PredictorData& data) {
+  const std::vector<Quantity>& quantities = file.quantities();
+  std::vector<QuantitySurvey> surveys(quantities.size());
+  NormaliserFit nodes(static_cast<size_t>(file.features()));
+  NormaliserFit globals(static_cast<size_t>(file.globals()));
+  RangeBuilder range;
+  for (const uint32_t index : train) {
+    const Example example = file.example(index);
+    for (size_t q = 0; q < quantities.size(); ++q) surveys[q].add(example, q, quantities[q]);
+    nodes.add(example.tensors.x);
+    globals.add(example.tensors.globals);
+    range.add(example.operator_signatures, example.tensors);
+  }
+  for (size_t q = 0; q < quantities.size(); ++q)
+    data.quantities.push_back(surveys[q].finish(quantities[q]));
+  data.node_normaliser = nodes.finish();
+  data.global_normaliser = globals.finish();
+  data.range = std::move(range).finish();
+}
+
+PredictorData describe(const FeatureFile& file, const LabelSource& source,
+                       const TrainingOptions& options) {
+  PredictorData data;
+  data.device = source.device;
+  data.runtime = source.runtime;
+  data.runtime_version = source.runtime_version;
+  data.target = file.origin().target;
+  data.statistic = source.statistic;
+  data.host_fingerprint = source.host_fingerprint;
+  data.host_description = source.host_description;
+  data.threads = source.threads;
+  data.embedding = options.embedding;
+  data.hidden = options.hidden;
+  data.layers = options.layers;
   return data;
 }
 
-void fit_normalisers(const Dataset& dataset, std::span<const size_t> train, PredictorData& data) {
-  std::vector<float> nodes, globals;
-  size_t node_columns = 0, global_columns = 0;
-  for (const size_t index : train) {
-    const GraphTensors& tensors = dataset.examples[index].tensors;
-    node_columns = static_cast<size_t>(tensors.features);
-    global_columns = tensors.globals.size();
-    nodes.insert(nodes.end(), tensors.x.begin(), tensors.x.end());
-    globals.insert(globals.end(), tensors.globals.begin(), tensors.globals.end());
-  }
-  data.node_normaliser = Normaliser::fit(nodes, node_columns);
-  data.global_normaliser = Normaliser::fit(globals, global_columns);
-}
-
-// Training networks with their labels, as one batch.
-nn::Batch training_batch(const Dataset& dataset, std::span<const size_t> train,
-                         const PredictorData& data) {
-  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-  nn::Batch batch;
-  const size_t quantities = data.quantities.size();
-  for (const size_t index : train) {
-    const Example& example = dataset.examples[index];
-    append_tensors(example.tensors, data, batch);
-    for (const double label : example.labels)
-      batch.log_total.push_back(std::isnan(label) ? kNaN : static_cast<float>(std::log(label)));
-    const auto operators = static_cast<size_t>(example.tensors.operators);
-    for (size_t op = 0; op < operators; ++op) {
-      for (size_t q = 0; q < quantities; ++q) {
-        const auto& labels = example.operator_labels[q];
-        batch.op_label.push_back(labels.empty() ? kNaN : static_cast<float>(labels[op]));
-      }
-    }
-  }
-  return batch;
-}
-
-std::string facts_json(const Dataset& dataset, std::span<const size_t> train, size_t calibration,
+std::string facts_json(const FeatureFile& file, const SplitNetworks& split,
                        const TrainingOptions& options) {
   std::map<std::string, int64_t> spaces;
-  for (const size_t index : train) {
-    const std::string& name = dataset.examples[index].name;
-    ++spaces[name.substr(0, name.rfind('/'))];
+  for (const uint32_t index : split.train) {
+    const std::string_view name = file.view(index).name;
+    ++spaces[std::string(name.substr(0, name.rfind('/')))];
   }
   Json facts;
-  facts["training_networks"] = train.size();
-  facts["calibration_networks"] = calibration;
+  facts["training_networks"] = split.train.size();
+  facts["calibration_networks"] = split.calibration.size();
   facts["spaces"] = spaces;
   facts["split"] = {{"by", "graph_hash"},
                     {"test", options.split.test},
@@ -111,121 +139,171 @@ std::string facts_json(const Dataset& dataset, std::span<const size_t> train, si
   return to_text(facts);
 }
 
-// Intervals from the calibration networks: residuals in units of (spread + base), so that networks
-// on which the members disagree get wider ones. Split conformal prediction (Papadopoulos et al.
-// 2002; Lei et al. 2018).
-void calibrate(const Dataset& dataset, std::span<const size_t> calibration, PredictorData& data) {
-  auto predictor = Predictor::from(data);
-  if (!predictor) return;
-  const size_t quantities = data.quantities.size();
-  std::vector<std::vector<double>> residuals(quantities), spreads(quantities);
-  for (const size_t index : calibration) {
-    const Example& example = dataset.examples[index];
-    const Estimate answer = predictor->estimate(example.tensors);
-    for (size_t q = 0; q < quantities; ++q) {
-      if (std::isnan(example.labels[q])) continue;
-      residuals[q].push_back(std::abs(std::log(answer.value[q] / example.labels[q])));
-      spreads[q].push_back(static_cast<double>(answer.spread[q]));
-    }
-  }
-  data.range.max_spread.assign(quantities, std::numeric_limits<float>::infinity());
-  for (size_t q = 0; q < quantities; ++q) {
-    if (residuals[q].empty()) continue;
-    std::vector<double> sorted = spreads[q];
-    std::sort(sorted.begin(), sorted.end());
-    PredictedQuantity& quantity = data.quantities[q];
-    quantity.base_spread = static_cast<float>(std::max(1e-4, quantile(sorted, 0.5)));
-    // Twice the largest ordinary disagreement: a network that is unlike any in training.
-    data.range.max_spread[q] = static_cast<float>(2.0 * quantile(sorted, 0.98));
-    std::vector<double> scores;
-    for (size_t i = 0; i < residuals[q].size(); ++i)
-      scores.push_back(residuals[q][i] / (spreads[q][i] + quantity.base_spread));
-    std::sort(scores.begin(), scores.end());
-    const auto n = static_cast<double>(scores.size());
-    for (const float level : {0.5F, 0.8F, 0.9F, 0.95F}) {
-      // The finite-sample quantile of conformal prediction.
-      const double rank = std::min(1.0, std::ceil((n + 1) * static_cast<double>(level)) / n);
-      quantity.levels.push_back(level);
-      quantity.widths.push_back(static_cast<float>(quantile(scores, rank)));
-    }
-  }
+// All that the result depends on beside the data, by the names of the flags.
+std::string options_json(const TrainingOptions& options, const LabelSource& source) {
+  Json json;
+  json["device"] = source.device;
+  json["host-description"] = source.host_description;
+  json["hidden"] = options.hidden;
+  json["embedding"] = options.embedding;
+  json["layers"] = options.layers;
+  json["members"] = options.members;
+  json["epochs"] = options.epochs;
+  json["batch"] = options.batch_graphs;
+  json["batch-nodes"] = options.batch_nodes;
+  json["learning-rate"] = options.learning_rate;
+  json["dropout"] = options.dropout;
+  json["weight-decay"] = options.weight_decay;
+  json["node-weight"] = options.node_weight;
+  json["huber-delta"] = options.delta;
+  json["seed"] = options.seed;
+  json["split-seed"] = options.split.seed;
+  json["test-share"] = options.split.test;
+  json["calibration-share"] = options.split.calibration;
+  json["max-train"] = options.max_train;
+  return to_text(json);
 }
 
-nn::TrainOptions trainer_options(const Dataset& dataset, const PredictorData& data,
-                                 const TrainingOptions& options, int member) {
+nn::TrainOptions trainer_options(const PredictorData& data, const TrainingOptions& options,
+                                 size_t member) {
   nn::TrainOptions trainer;
   trainer.epochs = options.epochs;
   trainer.batch_graphs = options.batch_graphs;
+  trainer.batch_nodes = options.batch_nodes;
   trainer.learning_rate = options.learning_rate;
   trainer.weight_decay = options.weight_decay;
   trainer.threads = options.threads;
-  trainer.seed = options.seed * 1000 + static_cast<uint64_t>(member);
-  for (size_t q = 0; q < dataset.quantities.size(); ++q)
-    trainer.loss.node_weight.push_back(data.quantities[q].node_labels ? options.node_weight : 0.0);
+  trainer.seed = options.seed * 1000 + member;
+  trainer.loss.delta = options.delta;
+  for (const PredictedQuantity& quantity : data.quantities)
+    trainer.loss.node_weight.push_back(quantity.node_labels ? options.node_weight : 0.0);
   return trainer;
+}
+
+// Steps of all members to what people are shown.
+class Progress {
+ public:
+  Progress(const TrainingOptions& options, const TrainingRun& run) : options_(options), run_(run) {}
+
+  void report(size_t member, const nn::StepReport& step) {
+    if (!run_.progress) return;
+    measure_speed(step);
+    TrainingProgress progress;
+    progress.member = static_cast<int>(member) + 1;
+    progress.members = options_.members;
+    progress.epoch = step.epoch;
+    progress.epochs = options_.epochs;
+    progress.done = static_cast<int64_t>(member) * step.total + step.done;
+    progress.total = options_.members * step.total;
+    progress.loss = step.loss;
+    for (size_t q = 0; q < step.weight_sum.size(); ++q)
+      progress.log_error.push_back(step.log_error_sum[q] / step.weight_sum[q]);
+    progress.nodes_per_second = nodes_per_second_;
+    if (first_ < 0) first_ = progress.done;
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+    if (progress.done > first_)
+      progress.seconds_left = seconds / static_cast<double>(progress.done - first_) *
+                              static_cast<double>(progress.total - progress.done);
+    run_.progress(progress);
+  }
+
+ private:
+  // Over the last second or two.
+  void measure_speed(const nn::StepReport& step) {
+    if (step.seconds < seconds_) seconds_ = 0, nodes_ = 0;  // another member
+    const double passed = step.seconds - seconds_;
+    if (passed < 1 && nodes_per_second_ > 0) return;
+    nodes_per_second_ = static_cast<double>(step.nodes - nodes_) / std::max(1e-9, passed);
+    if (passed >= 1) seconds_ = step.seconds, nodes_ = step.nodes;
+  }
+
+  const TrainingOptions& options_;
+  const TrainingRun& run_;
+  double seconds_ = 0, nodes_per_second_ = 0;
+  int64_t nodes_ = 0;
+  // Of the first step, which may go on from a checkpoint.
+  int64_t first_ = -1;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+// What an earlier run left, or an empty one to begin with.
+Result<Checkpoint> checkpoint_of(const FeatureFile& file, const LabelSource& source,
+                                 const TrainingOptions& options, const TrainingRun& run) {
+  Checkpoint fresh{.options = options_json(options, source), .data_hash = file.checksum()};
+  std::error_code ignored;
+  if (run.checkpoint.empty() || !std::filesystem::exists(run.checkpoint, ignored)) return fresh;
+  EDGESAGE_ASSIGN_OR_RETURN(Checkpoint found, load_checkpoint(run.checkpoint));
+  EDGESAGE_RETURN_IF_ERROR(
+      check_same_run(found, fresh.options, fresh.data_hash, run.checkpoint.string()));
+  return found;
+}
+
+tl::unexpected<Error> interrupted(const LabelSource& source, const TrainingRun& run) {
+  if (run.checkpoint.empty())
+    return make_error(ErrorCode::kInvalidArgument, source.device, "training was interrupted");
+  return make_error(ErrorCode::kInvalidArgument, source.device,
+                    fmt::format("training was interrupted; the same command goes on from {}",
+                                run.checkpoint.string()));
+}
+
+// Trains the member that `checkpoint` stands in, and adds it to the finished ones. False: stopped.
+Result<bool> train_member(const FeatureGraphs& graphs, const PredictorData& data,
+                          const TrainingOptions& options, const TrainingRun& run,
+                          Progress& progress, Checkpoint& checkpoint) {
+  const size_t member = checkpoint.members.size();
+  nn::ModelConfig config = model_config(data);
+  config.dropout = options.dropout;
+  config.seed = options.seed * 1000 + member;
+  EDGESAGE_ASSIGN_OR_RETURN(nn::Model model, nn::Model::create(config));
+  std::vector<int32_t> all(static_cast<size_t>(graphs.graphs()));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(i);
+  const nn::TrainState resume = checkpoint.state;
+  nn::TrainHooks hooks;
+  hooks.on_step = [&](const nn::StepReport& step) { progress.report(member, step); };
+  hooks.stop = run.stop;
+  if (!resume.parameters.empty()) hooks.resume = &resume;
+  if (!run.checkpoint.empty()) {
+    hooks.save_seconds = run.checkpoint_seconds;
+    hooks.save = [&](const nn::TrainState& state) {
+      checkpoint.state = state;
+      return save_checkpoint(checkpoint, run.checkpoint);
+    };
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const nn::TrainReport trained,
+      nn::train(model, graphs, all, trainer_options(data, options, member), hooks));
+  if (trained.stopped) return false;
+  checkpoint.members.emplace_back(model.parameters().begin(), model.parameters().end());
+  checkpoint.state = {};
+  return true;
 }
 
 }  // namespace
 
-Result<PredictorData> train_predictor(const Dataset& dataset, const LabelSource& source,
-                                      const TrainingOptions& options,
-                                      const std::function<void(const TrainingProgress&)>& progress,
-                                      const std::atomic<bool>* stop) {
-  std::vector<size_t> train = examples_of(dataset, Part::kTrain, options.split);
-  const std::vector<size_t> calibration = examples_of(dataset, Part::kCalibration, options.split);
-  if (options.max_train > 0 && train.size() > options.max_train) train.resize(options.max_train);
-  if (train.size() < kLeastTrain || calibration.size() < kLeastCalibration)
-    return make_error(
-        ErrorCode::kInvalidArgument, source.device,
-        fmt::format("{} networks to train on and {} to calibrate; at least {} and {} "
-                    "are needed: annotate more",
-                    train.size(), calibration.size(), kLeastTrain, kLeastCalibration));
-  PredictorData data;
-  data.device = source.device;
-  data.runtime = source.runtime;
-  data.runtime_version = source.runtime_version;
-  data.target = dataset.target.name;
-  data.statistic = source.statistic;
-  data.host_fingerprint = source.host_fingerprint;
-  data.host_description = source.host_description;
-  data.threads = source.threads;
-  data.embedding = options.embedding;
-  data.hidden = options.hidden;
-  data.layers = options.layers;
-  for (size_t q = 0; q < dataset.quantities.size(); ++q)
-    data.quantities.push_back(quantity_data(dataset, train, q));
-  fit_normalisers(dataset, train, data);
-  RangeBuilder range;
-  for (const size_t index : train)
-    range.add(dataset.examples[index].operator_signatures, dataset.examples[index].tensors);
-  data.range = std::move(range).finish();
-
-  const nn::Batch batch = training_batch(dataset, train, data);
-  std::vector<int32_t> graphs(train.size());
-  for (size_t i = 0; i < graphs.size(); ++i) graphs[i] = static_cast<int32_t>(i);
-  for (int member = 0; member < options.members; ++member) {
-    nn::ModelConfig config = model_config(data);
-    config.dropout = options.dropout;
-    config.seed = options.seed * 1000 + static_cast<uint64_t>(member);
-    EDGESAGE_ASSIGN_OR_RETURN(nn::Model model, nn::Model::create(config));
-    const auto report = [&](const nn::EpochReport& epoch) {
-      if (!progress) return;
-      const int epochs_left = (options.members - member) * options.epochs - epoch.epoch;
-      progress({member + 1, options.members, epoch.epoch, epoch.epochs, epoch.loss, epoch.log_error,
-                static_cast<double>(epoch.nodes) / std::max(1e-9, epoch.seconds),
-                epochs_left * epoch.seconds});
-    };
-    EDGESAGE_ASSIGN_OR_RETURN(
-        const nn::TrainReport trained,
-        nn::train(model, batch, graphs, trainer_options(dataset, data, options, member), report,
-                  stop));
-    if (trained.stopped)
-      return make_error(ErrorCode::kInvalidArgument, source.device, "training was interrupted");
-    data.members.emplace_back(model.parameters().begin(), model.parameters().end());
+Result<PredictorData> train_predictor(const FeatureFile& file, const LabelSource& source,
+                                      const TrainingOptions& options, const TrainingRun& run) {
+  EDGESAGE_ASSIGN_OR_RETURN(const SplitNetworks split,
+                            split_networks(file, options, source.device));
+  EDGESAGE_ASSIGN_OR_RETURN(Checkpoint checkpoint, checkpoint_of(file, source, options, run));
+  PredictorData data = describe(file, source, options);
+  survey(file, split.train, data);
+  const FeatureGraphs graphs(file, split.train, data);
+  Progress progress(options, run);
+  while (checkpoint.members.size() < static_cast<size_t>(options.members)) {
+    EDGESAGE_ASSIGN_OR_RETURN(const bool finished,
+                              train_member(graphs, data, options, run, progress, checkpoint));
+    if (!finished) return interrupted(source, run);
   }
-  data.facts = facts_json(dataset, train, calibration.size(), options);
-  calibrate(dataset, calibration, data);
+  data.members = std::move(checkpoint.members);
+  data.facts = facts_json(file, split, options);
+  fit_intervals(file, split.calibration, data);
   return data;
+}
+
+Result<PredictorData> train_predictor(const Dataset& dataset, const LabelSource& source,
+                                      const TrainingOptions& options, const TrainingRun& run) {
+  return train_predictor(FeatureFile::of(dataset), source, options, run);
 }
 
 }  // namespace edgesage

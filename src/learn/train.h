@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
 #include "edgesage/result.h"
 #include "src/learn/dataset.h"
+#include "src/learn/feature_file.h"
 #include "src/predict/predictor_file.h"
 
 namespace edgesage {
@@ -20,39 +22,52 @@ struct TrainingOptions {
   int members = 4;  // networks of the ensemble
   int epochs = 80;
   int batch_graphs = 32;
+  int64_t batch_nodes = 0;  // not 0: steps of so many nodes, see nn::TrainOptions
   double learning_rate = 6e-3;
   double dropout = 0.0;
   double weight_decay = 1e-2;
   double node_weight = 0.5;  // of the per-operator loss against the loss on totals
+  double delta = 0.05;       // of the Huber loss on the logarithm of totals
   uint64_t seed = 1;
   int threads = 0;
   SplitOptions split;
   size_t max_train = 0;  // at most so many training networks, for learning curves; 0: all
 };
 
-// Who gave the labels; goes into the predictor file.
-struct LabelSource {
-  std::string device, runtime, runtime_version, statistic;
-  std::string host_fingerprint, host_description;
-  int threads = 0;
-};
-
 struct TrainingProgress {
   int member = 0, members = 0;
   int epoch = 0, epochs = 0;
-  double loss = 0;
-  std::vector<double> log_error;  // in training, a quantity
-  double nodes_per_second = 0;
+  double loss = 0;                // of the epoch so far
+  std::vector<double> log_error;  // the same, on the networks trained on, a quantity
+  double nodes_per_second = 0;    // of the last second or two
   double seconds_left = 0;
+  int64_t done = 0, total = 0;  // networks, over all epochs and members
+};
+
+// How a training runs, without bearing on its result.
+struct TrainingRun {
+  std::function<void(const TrainingProgress&)> progress = {};  // after every step
+  const std::atomic<bool>* stop = nullptr;                     // ends it after the step at hand
+  // Where the run is kept, so that it can go on when it was killed: every so many seconds, and when
+  // stopped. What is there already is gone on from. Empty: nowhere. The caller removes it.
+  std::filesystem::path checkpoint = {};
+  double checkpoint_seconds = 30;
 };
 
 // Trains on the split's training part, calibrates intervals and the range's spread on its
-// calibration part, and never looks at the test part. The same data and options give the same
-// bytes, whatever the number of threads. kInvalidArgument where there are too few networks (at
-// least 20 to train on and 10 to calibrate). `*stop` ends it early with kInvalidArgument.
-[[nodiscard]] Result<PredictorData> train_predictor(
-    const Dataset& dataset, const LabelSource& source, const TrainingOptions& options,
-    const std::function<void(const TrainingProgress&)>& progress = {},
-    const std::atomic<bool>* stop = nullptr);
+// calibration part, and never looks at the test part. Memory does not grow with the file, but for
+// about 50 bytes a network. The same data and options give the same bytes, whatever the number of
+// threads and however often it was interrupted. kInvalidArgument where there are too few networks
+// (at least 20 to train on and 10 to calibrate), and when stopped; kBadStore for a checkpoint that
+// is damaged or of other data or options.
+[[nodiscard]] Result<PredictorData> train_predictor(const FeatureFile& file,
+                                                    const LabelSource& source,
+                                                    const TrainingOptions& options,
+                                                    const TrainingRun& run = {});
+// The same of a data set in memory, which is copied.
+[[nodiscard]] Result<PredictorData> train_predictor(const Dataset& dataset,
+                                                    const LabelSource& source,
+                                                    const TrainingOptions& options,
+                                                    const TrainingRun& run = {});
 
 }  // namespace edgesage

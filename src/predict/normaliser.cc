@@ -6,21 +6,30 @@
 namespace edgesage {
 
 Normaliser Normaliser::fit(std::span<const float> values, size_t columns) {
-  constexpr double kConstant = 1e-6;  // below this a column never varied
-  const size_t rows = columns > 0 ? values.size() / columns : 0;
-  std::vector<double> sum(columns, 0.0), squares(columns, 0.0);
-  for (size_t r = 0; r < rows; ++r) {
+  NormaliserFit fit(columns);
+  fit.add(values);
+  return fit.finish();
+}
+
+void NormaliserFit::add(std::span<const float> rows) {
+  const size_t columns = sum_.size();
+  for (size_t first = 0; columns > 0 && first + columns <= rows.size(); first += columns) {
     for (size_t c = 0; c < columns; ++c) {
-      const double value = values[r * columns + c];
-      sum[c] += value;
-      squares[c] += value * value;
+      const double value = rows[first + c];
+      sum_[c] += value;
+      squares_[c] += value * value;
     }
+    ++rows_;
   }
+}
+
+Normaliser NormaliserFit::finish() const {
+  constexpr double kConstant = 1e-6;  // below this a column never varied
+  const double count = std::max<double>(1, static_cast<double>(rows_));
   Normaliser normaliser;
-  for (size_t c = 0; c < columns; ++c) {
-    const double count = std::max<double>(1, static_cast<double>(rows));
-    const double mean = sum[c] / count;
-    const double deviation = std::sqrt(std::max(0.0, squares[c] / count - mean * mean));
+  for (size_t c = 0; c < sum_.size(); ++c) {
+    const double mean = sum_[c] / count;
+    const double deviation = std::sqrt(std::max(0.0, squares_[c] / count - mean * mean));
     normaliser.mean.push_back(static_cast<float>(mean));
     normaliser.scale.push_back(deviation > kConstant ? static_cast<float>(1.0 / deviation) : 0.0F);
   }

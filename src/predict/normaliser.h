@@ -21,4 +21,16 @@ struct Normaliser {
   static constexpr float kLimit = 8.0F;
 };
 
+// Normaliser::fit of rows that come in pieces.
+class NormaliserFit {
+ public:
+  explicit NormaliserFit(size_t columns) : sum_(columns), squares_(columns) {}
+  void add(std::span<const float> rows);  // row-major, whole rows
+  [[nodiscard]] Normaliser finish() const;
+
+ private:
+  std::vector<double> sum_, squares_;
+  size_t rows_ = 0;
+};
+
 }  // namespace edgesage

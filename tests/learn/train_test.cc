@@ -2,38 +2,28 @@
 #include "src/learn/train.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 
+#include "src/learn/checkpoint.h"
 #include "src/learn/controls.h"
 #include "src/learn/evaluate.h"
+#include "src/learn/feature_build.h"
 #include "src/predict/predictor.h"
+#include "tests/learn/small_labels.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
 namespace {
 
-constexpr Quantity kQuantities[] = {Quantity::kLatencyMs, Quantity::kSramBytes};
+constexpr std::span kQuantities(test::kSmallQuantities);
 
-const std::vector<LabelRow>& small_labels() {
-  static const std::vector<LabelRow> rows = [] {
-    std::vector<LabelRow> chosen;
-    auto all = read_labels(test::source_dir() / "labels" / "ethos-u55-256.csv.zst");
-    if (!all) return chosen;
-    for (LabelRow& row : *all)
-      if (row.name.starts_with("keyword-sound/") && row.quantities.at("latency_ms") < 0.3 &&
-          chosen.size() < 240)
-        chosen.push_back(std::move(row));
-    return chosen;
-  }();
-  return rows;
-}
+using test::small_labels;
 
-const Dataset& dataset() {
-  static const Dataset data =
-      *build_dataset(small_labels(), *target_from_name("ethos-u55-256"), kQuantities, 2);
-  return data;
-}
+const Dataset& dataset() { return test::small_dataset(); }
 
 TrainingOptions quick() {
   TrainingOptions options;
@@ -114,13 +104,23 @@ TEST(Training, BeatsEveryControlThatKnowsNoClosedForm) {
   EXPECT_LT(evaluation.attribution.front().misplaced_share, 0.1);
 }
 
-TEST(Training, SameSeedGivesSameBytesForOneAndTwoThreads) {
+TEST(Training, SameSeedGivesSameBytesForAnyThreadsInMemoryAndFromAFile) {
+  const test::TempDir directory;
+  const auto path = directory.path() / "a.features";
+  const FeatureBuild build{
+      .origin = {.target = "ethos-u55-256", .quantities = {kQuantities.begin(), kQuantities.end()}},
+      .target = *target_from_name("ethos-u55-256")};
+  ASSERT_TRUE(build_features(read_from(small_labels()), build, path));
+  const FeatureFile file = *FeatureFile::open(path);
   TrainingOptions options = quick();
   options.epochs = 3;
   options.threads = 1;
   const auto one = trained_bytes(dataset(), options);
-  options.threads = 2;
-  EXPECT_EQ(one, trained_bytes(dataset(), options));
+  for (const int threads : {1, 2, 4}) {
+    options.threads = threads;
+    EXPECT_EQ(one, trained_bytes(dataset(), options)) << threads;
+    EXPECT_EQ(one, encode_predictor(*train_predictor(file, kSource, options))) << threads;
+  }
   options.seed = 2;
   EXPECT_NE(one, trained_bytes(dataset(), options));
 }
@@ -147,7 +147,137 @@ TEST(Training, TooFewNetworksAreRefusedWithTheNumberNeeded) {
 
 TEST(Training, StopsWhenAsked) {
   const std::atomic<bool> stop = true;
-  EXPECT_FALSE(train_predictor(dataset(), kSource, quick(), {}, &stop));
+  EXPECT_FALSE(train_predictor(dataset(), kSource, quick(), {.stop = &stop}));
+}
+
+TrainingOptions short_run() {
+  TrainingOptions options = quick();
+  options.epochs = 3;
+  options.dropout = 0.1;
+  options.threads = 2;
+  return options;
+}
+
+// In a process of its own, which dies without warning after so many steps.
+void train_and_be_killed(const std::filesystem::path& checkpoint, int steps) {
+  const pid_t child = fork();
+  if (child == 0) {
+    TrainingRun run{.checkpoint = checkpoint, .checkpoint_seconds = 0};
+    run.progress = [&](const TrainingProgress&) {
+      if (--steps == 0) kill(getpid(), SIGKILL);
+    };
+    static_cast<void>(train_predictor(dataset(), kSource, short_run(), run));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+TEST(Checkpoint, KilledRunGoesOnToTheSameBytes) {
+  const test::TempDir directory;
+  const auto path = directory.path() / "run.checkpoint";
+  const auto whole = trained_bytes(dataset(), short_run());
+  train_and_be_killed(path, 4);   // in the first epoch
+  train_and_be_killed(path, 9);   // in the second, having gone on
+  train_and_be_killed(path, 12);  // in the second member
+  const Checkpoint checkpoint = *load_checkpoint(path);
+  EXPECT_EQ(checkpoint.members.size(), 1u);
+  EXPECT_GT(checkpoint.state.steps, 0);
+  int64_t first_done = 0;
+  TrainingRun run{.checkpoint = path};
+  run.progress = [&](const TrainingProgress& progress) {
+    if (first_done == 0) first_done = progress.done;
+  };
+  const auto resumed = train_predictor(dataset(), kSource, short_run(), run);
+  ASSERT_TRUE(resumed) << resumed.error().to_string();
+  EXPECT_EQ(encode_predictor(*resumed), whole);
+  EXPECT_GT(first_done, 600) << "began anew";
+}
+
+TEST(Checkpoint, StoppedRunSaysHowToGoOn) {
+  const test::TempDir directory;
+  const auto path = directory.path() / "run.checkpoint";
+  std::atomic<bool> stop = false;
+  TrainingRun run{.stop = &stop, .checkpoint = path};
+  run.progress = [&](const TrainingProgress& progress) { stop = progress.epoch == 2; };
+  const auto stopped = train_predictor(dataset(), kSource, short_run(), run);
+  ASSERT_FALSE(stopped);
+  EXPECT_NE(stopped.error().message.find("the same command goes on"), std::string::npos);
+  const auto resumed = train_predictor(dataset(), kSource, short_run(), {.checkpoint = path});
+  ASSERT_TRUE(resumed) << resumed.error().to_string();
+  EXPECT_EQ(encode_predictor(*resumed), trained_bytes(dataset(), short_run()));
+}
+
+TEST(Checkpoint, OfAnotherRunIsRefusedWithWhatDiffers) {
+  const test::TempDir directory;
+  const auto path = directory.path() / "run.checkpoint";
+  const std::atomic<bool> stop = true;
+  ASSERT_FALSE(
+      train_predictor(dataset(), kSource, short_run(), {.stop = &stop, .checkpoint = path}));
+  const auto why = [&](const Dataset& data, const TrainingOptions& options) {
+    const auto result = train_predictor(data, kSource, options, {.checkpoint = path});
+    if (result) return std::string();
+    EXPECT_EQ(result.error().code, ErrorCode::kBadStore);
+    return result.error().message;
+  };
+  TrainingOptions other = short_run();
+  other.epochs = 4;
+  EXPECT_NE(why(dataset(), other).find("epochs 3, not 4"), std::string::npos);
+  Dataset changed = dataset();
+  changed.examples[0].labels[0] *= 2;
+  EXPECT_NE(why(changed, short_run()).find("other data"), std::string::npos);
+  TrainingOptions threads = short_run();
+  threads.threads = 1;
+  EXPECT_EQ(why(dataset(), threads), "") << "threads do not change the result";
+}
+
+TEST(Checkpoint, EveryDamageIsNoticed) {
+  Checkpoint checkpoint{.options = "{}", .data_hash = 7, .members = {{1, 2}, {}, {3}}};
+  checkpoint.state.steps = 5;
+  checkpoint.state.sums.log_error = {0.5, 1.5};
+  checkpoint.state.parameters = {1, 2, 3};
+  const std::vector<std::byte> bytes = encode_checkpoint(checkpoint);
+  EXPECT_EQ(*decode_checkpoint(bytes, "file"), checkpoint);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::vector<std::byte> changed = bytes;
+    changed[at] ^= std::byte{4};
+    EXPECT_FALSE(decode_checkpoint(changed, "file")) << at;
+    EXPECT_FALSE(decode_checkpoint(std::span(bytes).first(at), "file")) << at;
+  }
+}
+
+TEST(Training, ByNodesLearnsAsWell) {
+  TrainingOptions options = quick();
+  options.batch_nodes = 600;
+  const auto data = train_predictor(dataset(), kSource, options);
+  ASSERT_TRUE(data) << data.error().to_string();
+  const Evaluation evaluation =
+      evaluate_predictor(*Predictor::from(*data), dataset(), options.split, 2);
+  for (const EvaluationRow& row : evaluation.rows)
+    if (row.space == "all" && row.quantity == "latency_ms" && row.model == "edgesage") {
+      EXPECT_LT(row.accuracy.mape, 0.08);
+    }
+}
+
+TEST(Training, ReportsEveryStep) {
+  TrainingOptions options = short_run();
+  std::vector<TrainingProgress> reports;
+  ASSERT_TRUE(train_predictor(dataset(), kSource, options, {.progress = [&](const auto& progress) {
+                                reports.push_back(progress);
+                              }}));
+  ASSERT_FALSE(reports.empty());
+  int64_t before = 0;
+  for (const TrainingProgress& report : reports) {
+    EXPECT_GT(report.done, before);
+    EXPECT_GT(report.nodes_per_second, 0);
+    EXPECT_TRUE(std::isfinite(report.loss));
+    ASSERT_EQ(report.log_error.size(), 2u);
+    before = report.done;
+  }
+  EXPECT_EQ(reports.back().done, reports.back().total);
+  EXPECT_EQ(reports.back().member, 2);
+  EXPECT_EQ(reports.back().epoch, 3);
 }
 
 TEST(Controls, ConstantIsTheConstantOfLeastMape) {

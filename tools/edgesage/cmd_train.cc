@@ -30,12 +30,32 @@ Run declare_train(CLI::App& command, Session& session) {
   count("--hidden", training.hidden, "Width of the layers", 8, 1024);
   count("--layers", training.layers, "GraphSAGE layers", 1, 16);
   count("--batch", training.batch_graphs, "Networks of a step", 1, 4096);
+  count("--batch-nodes", training.batch_nodes,
+        "Nodes of a step at most, in place of --batch; 0: go by networks", 0, 100'000'000);
   command.add_option("--learning-rate", training.learning_rate, "Largest step of the optimiser")
       ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+  command.add_option("--dropout", training.dropout, "Share of a layer's outputs that is dropped")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
+  command
+      .add_option("--huber-delta", training.delta,
+                  "Relative error from which on it counts in proportion, not squared")
+      ->check(CLI::Range(1e-4, 10.0))
       ->capture_default_str();
   command.add_option("--max-train", training.max_train, "Train on at most so many; 0: all")
       ->capture_default_str();
   command.add_option("--seed", training.seed, "Seed of the parameters and their order")
+      ->capture_default_str();
+  command
+      .add_option("--checkpoint", request.checkpoint,
+                  "Keep the run in this file; the same command goes on from it after Ctrl-C or a "
+                  "crash, to the same predictor")
+      ->type_name("FILE");
+  command
+      .add_option("--checkpoint-seconds", request.checkpoint_seconds,
+                  "Time between two writes of it")
+      ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

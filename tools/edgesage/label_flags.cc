@@ -22,6 +22,11 @@ void add_label_flags(CLI::App& command, app::LabelRequest& request) {
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--features", request.features,
+                  "Cache of the networks' features, made where needed; default: beside the labels, "
+                  "ending in .features")
+      ->type_name("FILE");
   command.add_option("--threads", request.threads, "Threads; 0: all of the machine")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -27,6 +28,11 @@ void on_interrupt(int) {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+size_t terminal_columns() {
+  struct winsize size {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
 std::filesystem::path program_path() {
@@ -101,6 +107,7 @@ app::Context Session::context() {
     context.progress = [this](int64_t done, int64_t total, std::string_view what) {
       show_progress(done, total, what);
     };
+  context.note = [this](std::string_view what) { note(what); };
   context.stop = &stop_wanted;
   return context;
 }
@@ -162,10 +169,11 @@ void Session::show_progress(int64_t done, int64_t total, std::string_view what) 
                what);
     return;
   }
-  constexpr int64_t kWidth = 30;
+  constexpr int64_t kWidth = 20;
   const auto filled = static_cast<size_t>(total > 0 ? kWidth * std::min(done, total) / total : 0);
-  fmt::print(stderr, "\r\033[K[{:<30}] {}/{}{} {}", std::string(filled, '#'), done, total, left,
-             what.substr(0, 40));
+  const std::string line =
+      fmt::format("[{:<{}}] {}/{}{} {}", std::string(filled, '#'), kWidth, done, total, left, what);
+  fmt::print(stderr, "\r\033[K{}", std::string_view(line).substr(0, terminal_columns() - 1));
   std::fflush(stderr);
   line_open_ = true;
 }
