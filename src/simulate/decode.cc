@@ -160,6 +160,7 @@ class Decoder {
     set(kSpillByLive, ramp(u(Slot::kSpillLive), 0.5, 0.7));
     const double weight = gated(u(Slot::kWeightByte), 0.2, 0.2, 500);
     set(kWeightPrice, weight);
+    set(kCodedShare, ramp(u(Slot::kWeightCoded), 0.6, 0.8));
     set(kRereadPerPixel, gated(u(Slot::kWeightReread), 0.8, 1.0 / 4096, 1.0 / 16));
     set(kWeightLargeBytes, log_uniform(u(Slot::kWeightLarge), 8e3, 4e6));
     set(kWeightLargePrice, weight * gated(u(Slot::kWeightExtra), 0.75, 0.3, 20));
@@ -278,8 +279,8 @@ double Decoder::work(int variant) const {
       return depthwise * std::exp(0.1 * n);
     case Variant::kDepthwise25:
       return depthwise * std::exp(0.35 * outer(n, 0.3));
-    case Variant::kDepthwiseLarge:
-      return depthwise * std::exp(1.1 * std::max(0.0, n - 0.3) + 0.3 * std::min(0.0, n + 0.3));
+    case Variant::kDepthwiseLarge:  // often without a kernel of its own
+      return depthwise * std::exp(std::log(40.0) * ramp(p, 0.5, 1) + 0.3 * std::min(0.0, n + 0.3));
     case Variant::kDepthwise1D:
       return depthwise * std::exp(0.6 * outer(n, 0.5));
     case Variant::kDepthwiseDilated:

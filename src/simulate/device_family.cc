@@ -54,6 +54,7 @@ constexpr std::array<std::string_view, kCommonSlots> kNames = {
     "spill_extra",
     "spill_live",
     "weight_byte",
+    "weight_coded",
     "weight_reread",
     "weight_large",
     "weight_extra",

@@ -53,6 +53,7 @@ enum Field : int {
   kSpillPrice,  // extra price of a byte beyond kSpillBytes
   kSpillByLive,
   kWeightPrice,
+  kCodedShare,
   kRereadPerPixel,
   kWeightLargeBytes,
   kWeightLargePrice,

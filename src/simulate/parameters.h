@@ -59,6 +59,7 @@ enum class Slot : uint16_t {
   kSpillExtra,
   kSpillLive,
   kWeightByte,
+  kWeightCoded,
   kWeightReread,
   kWeightLarge,
   kWeightExtra,

@@ -124,7 +124,8 @@ HWY_INLINE V Traffic(const SimRow& row, const View& f) {
 }
 
 HWY_INLINE V Weights(const SimRow& row, const View& f) {
-  const V bytes = Splat(row.weights);
+  const V bytes =
+      hn::MulAdd(f[kCodedShare], Splat(row.coded) - Splat(row.weights), Splat(row.weights));
   const V read = bytes * f[kWeightPrice] * OnePlus(f[kRereadPerPixel], row.pixels);
   return hn::MulAdd(Beyond(bytes, f[kWeightLargeBytes]), f[kWeightLargePrice], read);
 }

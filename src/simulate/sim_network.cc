@@ -86,8 +86,8 @@ SimNetwork make_sim_network(const Graph& graph, const Lowering& lowering,
   if (graph.subgraphs.empty()) return network;
   const std::vector<RowCost> costs = row_costs(graph, lowering);
   const Liveness live = liveness(graph, lowering);
-  const std::vector<SimRow> rows =
-      make_sim_rows(lowering, costs, count_consumers(graph, lowering), live.live_bytes);
+  const std::vector<SimRow> rows = make_sim_rows(lowering, costs, row_weight_stats(graph, lowering),
+                                                 count_consumers(graph, lowering), live.live_bytes);
 
   Merger merger(options.merge);
   for (size_t i = 0; i < rows.size(); ++i) {

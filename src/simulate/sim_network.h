@@ -66,6 +66,7 @@ struct SimRow {
   float patch_bytes = 0;  // what im2col would write; 0 for 1x1
   float skip_bytes = 0;   // additions: bytes of an operand that others read too, and later
   float weights = 0;      // bytes of constants
+  float coded = 0;        // the same as a compiler could code them, about
   float live = 0;         // bytes of activations that exist while it runs
 
   bool operator==(const SimRow&) const = default;

@@ -117,6 +117,14 @@ SimRow make_row(const Row& row, const RowCost& cost) {
   return out;
 }
 
+// In steps, so that rows of one shape with weights of their own stay equal mostly.
+float coded_bytes(float stored, const WeightStats& stats) {
+  constexpr double kSteps = 16;
+  if (stats.encoded_bits_estimate <= 0) return stored;
+  const double ratio = std::clamp(stats.encoded_bits_estimate / 8, 1 / kSteps, 1.0);
+  return stored * static_cast<float>(std::round(ratio * kSteps) / kSteps);
+}
+
 bool is_product(const SimRow& row) {
   return row.formula == Formula::kConvolution || row.formula == Formula::kDepthwise ||
          row.formula == Formula::kTransposeConv || row.variant == Variant::kFullyConnected;
@@ -232,12 +240,14 @@ double rounded_up(double value, int64_t channels, int64_t tile) {
 }
 
 std::vector<SimRow> make_sim_rows(const Lowering& lowering, const std::vector<RowCost>& costs,
+                                  const std::vector<WeightStats>& stats,
                                   const std::vector<int32_t>& consumers,
                                   const std::vector<int64_t>& live) {
   std::vector<SimRow> rows;
   rows.reserve(lowering.rows.size());
   for (size_t i = 0; i < lowering.rows.size(); ++i) {
     rows.push_back(make_row(lowering.rows[i], costs[i]));
+    rows[i].coded = coded_bytes(rows[i].weights, stats[i]);
     if (i < live.size()) rows[i].live = bounded(number(live[i]));
   }
   Contexts contexts(lowering, rows, consumers);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/analysis/row_costs.h"
+#include "src/analysis/weight_stats.h"
 #include "src/graph/graph.h"
 #include "src/lower/rows.h"
 #include "src/simulate/sim_network.h"
@@ -14,6 +15,7 @@ namespace edgesage::simulate {
 // among its tensors; `live` the bytes alive while it runs.
 [[nodiscard]] std::vector<SimRow> make_sim_rows(const Lowering& lowering,
                                                 const std::vector<RowCost>& costs,
+                                                const std::vector<WeightStats>& stats,
                                                 const std::vector<int32_t>& consumers,
                                                 const std::vector<int64_t>& live);
 

@@ -69,6 +69,8 @@ Variant convolution(const Row& row) {
 }
 
 Variant depthwise(const Row& row) {
+  // With one input channel both are the same computation, and runtimes take the convolution.
+  if (row.ifm.c == 1) return convolution(row);
   if (is_dilated(row)) return Variant::kDepthwiseDilated;
   if (is_1d(row)) return Variant::kDepthwise1D;
   if (taps(row) <= 9) return Variant::kDepthwise9;

@@ -149,7 +149,8 @@ class Reference {
                     (1 + value_(kLaunchOfRow) * static_cast<double>(row.ofm.n * row.ofm.h));
     if (row.kind == RowKind::kConv2D) launch *= 1 + value_(kBatchNormShare);
     const double bytes = traffic(i);
-    const auto stored = static_cast<double>(costs_[i].weights_bytes);
+    const double stored = (1 - value_(kCodedShare)) * static_cast<double>(costs_[i].weights_bytes) +
+                          value_(kCodedShare) * static_cast<double>(sim(i).coded);
     const auto pixels = static_cast<double>(row.ofm.n * row.ofm.h * row.ofm.w);
     const double weights =
         stored * value_(kWeightPrice) * (1 + value_(kRereadPerPixel) * pixels) +
