@@ -2,20 +2,33 @@
 // never from its name.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "edgesage/result.h"
 #include "src/graph/graph.h"
 
 namespace edgesage {
 
-// Reads a model. "-" is standard input. The graph's constants point into the file's mapping, which
-// lives as long as a Buffer of the graph does; the file must not be changed meanwhile
+struct ReadOptions {
+  // Shapes of inputs by name, where the file does not say them or others are wanted; for formats
+  // that leave them open (ncnn: channels, height, width).
+  std::map<std::string, std::vector<int64_t>> shapes;
+};
+
+// Reads a model: .tflite, or the text .param of ncnn. "-" is standard input. The graph's constants
+// point into the file's mapping, which lives as long as a Buffer of the graph does; the file must
+// not be changed meanwhile
 // (`Graph::own_buffers` copies them out).
 //
-// Errors: kBadModel. A file that is no model is named for what it is (a Git LFS pointer, ONNX, an
+// Errors: kInvalidArgument for shapes that the file has no input or no use for, or that it lacks;
+// else kBadModel. A file that is no model is named for what it is (a Git LFS pointer, ONNX, an
 // archive, a web page, empty, ...) together with the remedy; a damaged one by the place of the
 // damage.
-[[nodiscard]] Result<Graph> read_model(const std::filesystem::path& path);
+[[nodiscard]] Result<Graph> read_model(const std::filesystem::path& path,
+                                       const ReadOptions& options = {});
 
 }  // namespace edgesage

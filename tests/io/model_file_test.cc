@@ -40,7 +40,7 @@ constexpr Foreign kForeign[] = {
      "ELF\x02\x01\x01\x00\x00\x00\x00\x00"sv,
      "ELF"},
     {"Hdf5", "\x89HDF\r\n\x1a\n\x00\x00\x00\x00"sv, "HDF5"},
-    {"Ncnn", "7767517\n3 3\nInput data 0 1 data\n", "ncnn"},
+    {"NcnnBinary", "\xdd\x85\x76\x00\x03\x00\x00\x00"sv, "text .param"},
     {"OldSchema", "\x18\x00\x00\x00TFL2\x00\x00\x00\x00"sv, "schema version 2"},
     {"SizePrefixed", "\x20\x00\x00\x00\x18\x00\x00\x00TFL3\x00\x00\x00\x00"sv, "size prefix"},
     {"Zeros", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, "12 zero bytes"},
