@@ -69,6 +69,8 @@ Variant convolution(const Row& row) {
 }
 
 Variant depthwise(const Row& row) {
+  // With one input channel it is an ordinary convolution, and compiled as one.
+  if (row.ifm.c == 1 && row.ofm.c > 1) return Variant::kConvFirst;
   // With one input channel both are the same computation, and runtimes take the convolution.
   if (row.ifm.c == 1) return convolution(row);
   if (is_dilated(row)) return Variant::kDepthwiseDilated;

@@ -16,7 +16,7 @@ enum class Variant : uint8_t {
   kConvKxK,
   kConv1D,  // filters of one row or one column
   kConvDilated,
-  kConvFirst,  // at most four input channels
+  kConvFirst,  // at most four input channels; depthwise ones of one channel too
   kConvGrouped,
   kDepthwise9,   // up to 9 taps
   kDepthwise25,  // up to 25

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -12,6 +14,7 @@
 #include "src/graph/op_registry.h"
 #include "tests/lower/random_graph.h"
 #include "tests/simulate/networks.h"
+#include "tests/support/test_paths.h"
 
 namespace edgesage::simulate {
 namespace {
@@ -61,6 +64,15 @@ TEST(Draws, EveryParameterHasANameOfItsOwn) {
   EXPECT_EQ(names.size(), static_cast<size_t>(kParameters));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   EXPECT_FALSE(names.front().empty());
+}
+
+TEST(Draws, EveryCommonParameterIsInTheDocument) {
+  std::ifstream file(test::source_dir() / "docs/virtual_devices.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::string> names = parameter_names();
+  for (int32_t i = 0; i < kCommonSlots; ++i)
+    EXPECT_NE(text.find('`' + names[static_cast<size_t>(i)] + '`'), std::string::npos)
+        << names[static_cast<size_t>(i)];
 }
 
 TEST(Simulate, ExtremeDevicesStayFinite) {
