@@ -166,9 +166,13 @@ Shape4 to_shape4(const Tensor& tensor) {
   if (rank >= 1) shape.c = known(dims[rank - 1]);
   if (rank >= 2) shape.w = known(dims[rank - 2]);
   if (rank >= 3) shape.h = known(dims[rank - 3]);
-  std::vector<int64_t> leading;
-  for (size_t i = 0; i + 3 < rank; ++i) leading.push_back(known(dims[i]));
-  shape.n = saturating_product(leading);
+  if (rank == 4) {
+    shape.n = known(dims[0]);
+  } else if (rank > 4) {
+    std::vector<int64_t> leading;
+    for (size_t i = 0; i + 3 < rank; ++i) leading.push_back(known(dims[i]));
+    shape.n = saturating_product(leading);
+  }
   return shape;
 }
 

@@ -7,7 +7,7 @@
 // An update finds by itself what differs from the tensors before, by comparing them row by row,
 // and recomputes for each member the neighbourhood that the change can reach: nodes whose features
 // or neighbours differ, and one hop more for each layer. The answer equals Predictor::estimate of
-// the new tensors to 1e-6, relative.
+// the new tensors in float32 to 1e-6, relative.
 //
 // What is local: features, kinds and edges of a row; priors (they enter after the layers); graph
 // features (they enter the graph head alone). What is not: a feature that says how a row stands to
