@@ -237,7 +237,6 @@ Result<Json> WorkerBackend::request(std::string_view kind, Json body, millisecon
 
 WorkerClient::WorkerClient(std::vector<std::string> command, WorkerLimits limits)
     : backend_(std::make_unique<WorkerBackend>(std::move(command), limits)) {}
-WorkerClient::WorkerClient(std::unique_ptr<DeviceBackend> backend) : backend_(std::move(backend)) {}
 WorkerClient::~WorkerClient() = default;
 WorkerClient::WorkerClient(WorkerClient&&) noexcept = default;
 WorkerClient& WorkerClient::operator=(WorkerClient&&) noexcept = default;
@@ -245,7 +244,11 @@ WorkerClient& WorkerClient::operator=(WorkerClient&&) noexcept = default;
 Result<WorkerClient> WorkerClient::for_device(const DeviceDescription& device,
                                               const DevicePlaces& places, WorkerLimits limits) {
   EDGESAGE_RETURN_IF_ERROR(check_device(device, places));
-  if (device.command) return WorkerClient(make_command_device(device, places));
+  if (device.command) {
+    WorkerClient client({}, limits);
+    client.backend_ = make_command_device(device, places);
+    return client;
+  }
   EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> command, worker_command(device, places));
   return WorkerClient(std::move(command), limits);
 }

@@ -53,8 +53,6 @@ class WorkerClient {
   // Checks the device (check_device), and makes a client for its command. Starts nothing.
   static Result<WorkerClient> for_device(const DeviceDescription& device,
                                          const DevicePlaces& places, WorkerLimits limits = {});
-  // Whatever answers in the place of a worker.
-  explicit WorkerClient(std::unique_ptr<DeviceBackend> backend);
 
   // Starts the worker when none is running. kDeviceFailed when the program cannot be started, ends
   // or stays silent before its `hello`, or speaks another major version: trying again will not
