@@ -19,12 +19,13 @@ struct Protocol {
   std::vector<std::string> sets;  // published sets; empty: label files
   std::vector<int64_t> counts;
   int64_t seeds = 1;
+  bool without_twins = true;  // latbench's published figures are of all other networks
 };
 
 const std::vector<Protocol>& protocols() {
   static const std::vector<Protocol> kProtocols{
-      {"latbench", {"latbench"}, {10, 20, 50, 100, 200, 500}, 10},
-      {"few-shot", {"pi5-32", "pi5-88"}, {100}, 5},
+      {"latbench", {"latbench"}, {10, 20, 50, 100, 200, 500}, 10, false},
+      {"few-shot", {"pi5-32", "pi5-88", "ofa", "fbnet", "accel"}, {100}, 5},
       {"labels", {}, {30, 100, 300}, 5},
   };
   return kProtocols;
@@ -165,14 +166,14 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
 
   FewShotRun run;
   run.options.threads = request.threads;
-  run.options.closed_form = set.dataset.target.is_ethos();
+  run.without_twins = protocol.without_twins;
+  run.options.closed_form = set.pool.dataset.target.is_ethos();
   run.teach.threads = request.threads;
   run.taught = chosen(request.models, "taught") && !request.models.empty();
   for (const std::string_view control : control_names())
     if (chosen(request.models, std::string(control))) run.controls.emplace_back(control);
 
-  std::map<Quantity, DeviceLibrary> libraries;
-  FewShotSet networks = set.networks;
+  std::map<size_t, DeviceLibrary> libraries;  // by quantity of the pool
   int64_t step = 0;
   const auto total = static_cast<int64_t>(set.boards.size() * counts.size()) * seeds;
   for (size_t b = 0; b < set.boards.size(); ++b) {
@@ -183,17 +184,16 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
                        fmt::format("{}: {} from {} labels", set.id, board.device, count));
         const DrawKey key{set.id,
                           board.device,
-                          std::string(quantity_name(board.quantity)),
+                          std::string(quantity_name(set.pool.dataset.quantities[board.quantity])),
                           static_cast<size_t>(count),
                           static_cast<uint64_t>(s),
                           run.taught ? "taught" : "process"};
         if (!chosen(request.boards, board.device) || done.contains(key)) continue;
         if (context.stop_wanted()) return {};
-        if (!libraries.contains(board.quantity)) {
-          networks.quantity = board.quantity;
-          libraries[board.quantity] = make_device_library(
-              networks, static_cast<int32_t>(request.devices), request.seed, request.threads);
-        }
+        if (!libraries.contains(board.quantity))
+          libraries[board.quantity] = make_device_library(set.pool.few_shot[board.quantity],
+                                                          static_cast<int32_t>(request.devices),
+                                                          request.seed, request.threads);
         EDGESAGE_ASSIGN_OR_RETURN(
             std::vector<FewShotRow> fresh,
             run_few_shot(set, b, libraries.at(board.quantity), static_cast<size_t>(count),

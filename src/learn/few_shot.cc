@@ -164,7 +164,7 @@ class Learner {
     if (options_.totals)
       terms.push_back({"totals", Covariance::kMatern52, rows_of(totals_, labelled)});
     if (options_.closed_form)
-      terms.push_back({"closed form", Covariance::kLinear, rows_of(shares_, labelled)});
+      terms.push_back({"shares of kinds", Covariance::kLinear, rows_of(shares_, labelled)});
     std::vector<double> rest(y.begin(), y.end());
     for (size_t i = 0; i < rest.size(); ++i) rest[i] -= base(labelled[i]);
     GaussianProcessOptions process = options_.process;
@@ -293,9 +293,8 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
           answer(learner.priced(learner.fitted_devices(kept, y)), fitted_hyper, fitted_held));
   }
   if (options.smoother)
-    fit.smoother_share = options.fixed_share >= 0
-                             ? options.fixed_share
-                             : best_share(plain_held, fitted_held, log_labels);
+    fit.smoother_share = options.fixed_share >= 0 ? options.fixed_share
+                                                  : best_share(plain_held, fitted_held, log_labels);
   const double share = fit.smoother_share;
   fit.held_out.resize(labelled.size());
   for (size_t i = 0; i < labelled.size(); ++i)

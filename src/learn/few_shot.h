@@ -64,13 +64,14 @@ struct DeviceLibrary {
                                                 uint64_t seed, int threads);
 
 struct FewShotOptions {
-  int best = 300;            // devices of the second covariance
-  bool smoother = true;      // also fit devices, and mix both answers
-  int ensemble = 1000;       // devices that the smoother moves
-  int folds = 5;             // of the cross-validation that mixes and gives held-out answers
-  double fixed_share = -1;   // of the fitted devices' answer in the mix; negative: by the folds
-  bool closed_form = false;  // mean function: the target's closed form
-  bool totals = true;        // Matern covariance over the totals
+  int best = 300;           // devices of the second covariance
+  bool smoother = true;     // also fit devices, and mix both answers
+  int ensemble = 1000;      // devices that the smoother moves
+  int folds = 5;            // of the cross-validation that mixes and gives held-out answers
+  double fixed_share = -1;  // of the fitted devices' answer in the mix; negative: by the folds
+  // The target's closed form as mean function, its shares by kind of row as a covariance.
+  bool closed_form = false;
+  bool totals = true;  // Matern covariance over the totals
   SmootherOptions smoothing;
   GaussianProcessOptions process;
   int threads = 0;

@@ -24,7 +24,7 @@ FewShotRow row_of(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
   FewShotRow row;
   row.set = set.id;
   row.device = set.boards[board].device;
-  row.quantity = quantity_name(set.boards[board].quantity);
+  row.quantity = quantity_name(set.pool.dataset.quantities[set.boards[board].quantity]);
   row.model = std::move(model);
   row.n = n;
   row.seed = seed;
@@ -55,46 +55,49 @@ std::vector<FewShotRow> run_controls(const MeasuredSet& set, size_t board, const
   std::vector<FewShotRow> rows;
   if (names.empty()) return rows;
   Dataset labelled;
-  labelled.target = set.dataset.target;
-  labelled.quantities = set.dataset.quantities;
+  const size_t quantity = set.boards[board].quantity;
+  labelled.target = set.pool.dataset.target;
+  labelled.quantities = set.pool.dataset.quantities;
   std::vector<size_t> train;
   for (const size_t r : draw.train) {
     train.push_back(labelled.examples.size());
-    labelled.examples.push_back(set.dataset.examples[set.rows[r].network]);
-    labelled.examples.back().labels.assign(1, set.boards[board].labels[r]);
+    labelled.examples.push_back(set.pool.dataset.examples[set.rows[r].network]);
+    labelled.examples.back().labels[quantity] = set.boards[board].labels[r];
   }
   for (const std::string& name : names) {
     FewShotRow row = row_of(set, board, draw.train.size(), seed, name);
     const Clock::time_point start = Clock::now();
-    const auto control = fit_control(name, labelled, train, 0);
+    const auto control = fit_control(name, labelled, train, quantity);
     row.seconds = seconds_since(start);
-    std::vector<double> predicted(set.dataset.examples.size());
+    std::vector<double> predicted(set.pool.dataset.examples.size());
     for (size_t i = 0; i < predicted.size(); ++i)
-      predicted[i] = std::log(std::max(1e-12, control->predict(set.dataset.examples[i])));
+      predicted[i] = std::log(std::max(1e-12, control->predict(set.pool.dataset.examples[i])));
     judge(set, board, draw, predicted, {}, row);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-// Logarithms of the taught predictor's answers, one a network of the set.
-Result<std::vector<double>> taught_answers(const MeasuredSet& set, const FewShotFit& fit,
-                                           std::span<const size_t> labelled,
+// Logarithms of the taught predictor's answers, one a network of the pool.
+Result<std::vector<double>> taught_answers(const MeasuredSet& set, size_t quantity,
+                                           const FewShotFit& fit, std::span<const size_t> labelled,
                                            std::span<const double> y,
                                            const std::vector<double>& widths,
                                            const FewShotRun& run) {
-  Lesson lesson{fit.log_cost, std::vector<double>(set.networks.size(), std::nan("")), widths};
-  const size_t step = std::max<size_t>(1, set.networks.size() / run.pool);
-  for (size_t i = 0; i < set.networks.size(); ++i)
-    if (i % step != 0) lesson.log_teacher[i] = std::nan("");
-  for (size_t i = 0; i < labelled.size(); ++i) lesson.log_label[labelled[i]] = y[i];
-  EDGESAGE_ASSIGN_OR_RETURN(PredictorData data, teach_predictor(set.dataset, {&lesson, 1},
+  const std::vector<double> nothing(set.pool.size(), std::nan(""));
+  std::vector<Lesson> lessons(set.pool.dataset.quantities.size(), {nothing, nothing, {}});
+  lessons[quantity].widths = widths;
+  const size_t step = std::max<size_t>(1, set.pool.size() / run.pool);
+  for (size_t i = 0; i < set.pool.size(); i += step)
+    lessons[quantity].log_teacher[i] = fit.log_cost[i];
+  for (size_t i = 0; i < labelled.size(); ++i) lessons[quantity].log_label[labelled[i]] = y[i];
+  EDGESAGE_ASSIGN_OR_RETURN(PredictorData data, teach_predictor(set.pool.dataset, lessons,
                                                                 {.device = set.id}, run.teach));
   EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::from(std::move(data)));
   std::vector<double> answers;
   PredictWorkspace workspace;
-  for (const Example& example : set.dataset.examples)
-    answers.push_back(std::log(predictor.estimate(example.tensors, workspace).value[0]));
+  for (const Example& example : set.pool.dataset.examples)
+    answers.push_back(std::log(predictor.estimate(example.tensors, workspace).value[quantity]));
   return answers;
 }
 
@@ -144,10 +147,11 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
     labelled.push_back(set.rows[r].network);
     y.push_back(std::log(set.boards[board].labels[r]));
   }
+  const size_t quantity = set.boards[board].quantity;
   FewShotRow row = row_of(set, board, draw.train.size(), seed, "process");
   const Clock::time_point start = Clock::now();
-  EDGESAGE_ASSIGN_OR_RETURN(const FewShotFit fit,
-                            fit_few_shot(set.networks, library, labelled, y, run.options));
+  EDGESAGE_ASSIGN_OR_RETURN(const FewShotFit fit, fit_few_shot(set.pool.few_shot[quantity], library,
+                                                               labelled, y, run.options));
   row.seconds = seconds_since(start);
   row.smoother_share = fit.smoother_share;
   const std::vector<double> widths = conformal_widths(fit.held_out, y);
@@ -157,7 +161,7 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
     FewShotRow taught = row_of(set, board, draw.train.size(), seed, "taught");
     const Clock::time_point begin = Clock::now();
     EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> answers,
-                              taught_answers(set, fit, labelled, y, widths, run));
+                              taught_answers(set, quantity, fit, labelled, y, widths, run));
     taught.seconds = seconds_since(begin);
     judge(set, board, draw, answers, widths, taught);
     rows.push_back(std::move(taught));

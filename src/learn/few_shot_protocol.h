@@ -58,7 +58,7 @@ struct FewShotRun {
   TeachOptions teach;
 };
 
-// All models of one draw. The library is of set.networks.
+// All models of one draw. The library is of the pool's networks for the board's quantity.
 [[nodiscard]] Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t board,
                                                            const DeviceLibrary& library, size_t n,
                                                            uint64_t seed, const FewShotRun& run);

@@ -3,94 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "src/base/csv.h"
 #include "src/base/file.h"
-#include "src/base/parallel.h"
-#include "src/base/text.h"
-#include "src/graph/graph_hash.h"
+#include "src/learn/label_file.h"
 #include "src/learn/published_codes.h"
 #include "src/spaces/published.h"
-#include "src/spaces/space.h"
 
 namespace edgesage {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// One network, built once.
-struct Built {
-  std::string graph_hash;
-  bool constant = false;
-  Example example;
-  FewShotNetwork network;
-};
-
-Built build(const Graph& graph, const std::string& name, const std::string& space,
-            const Target& target, Quantity quantity) {
-  const Lowering lowering = lower(graph, target);
-  const std::array quantities{quantity};
-  Built built;
-  built.graph_hash = graph_hash(graph);
-  built.example.name = name;
-  built.example.space = space;
-  built.example.graph_hash = built.graph_hash;
-  built.example.operator_signatures = operator_signatures(graph);
-  built.example.tensors = extract_features(graph, lowering, quantities);
-  built.example.labels.assign(1, kNaN);
-  built.example.operator_labels.resize(1);
-  built.network = make_few_shot_network(graph, lowering, quantity);
-  return built;
-}
-
-// Calls make(i) for all i in parallel, with progress, and keeps the first error.
-Result<std::vector<Built>> build_all(size_t count, int threads, const SetProgress& progress,
-                                     const std::function<Result<Built>(size_t)>& make) {
-  std::vector<Built> all(count);
-  std::mutex mutex;
-  std::optional<Error> error;
-  int64_t done = 0;
-  parallel_for(static_cast<int64_t>(count), threads, [&](int64_t i) {
-    auto built = make(static_cast<size_t>(i));
-    const std::lock_guard lock(mutex);
-    ++done;
-    if (progress) progress(done, static_cast<int64_t>(count));
-    if (built)
-      all[static_cast<size_t>(i)] = std::move(*built);
-    else if (!error)
-      error = std::move(built).error();
-  });
-  if (error) return tl::unexpected(*error);
-  return all;
-}
-
-// Distinct networks by graph hash, in the order of their first row.
-void add_networks(std::vector<Built> built, std::span<const std::string> names,
-                  std::span<const std::string> groups, MeasuredSet& set,
-                  std::vector<size_t>& row_of_source) {
-  std::unordered_map<std::string, size_t> by_hash, by_group;
-  for (size_t i = 0; i < built.size(); ++i) {
-    if (built[i].constant) {
+// Rows of the networks that are not constants; the source of each row is its place among the names.
+std::vector<size_t> add_rows(std::span<const std::string> names,
+                             std::span<const std::string> groups, MeasuredSet& set) {
+  std::unordered_map<std::string, size_t> by_group;
+  std::vector<size_t> source;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::optional<size_t> network = set.pool.place[i];
+    if (!network) {
       ++set.constant;
       continue;
     }
-    const auto [place, fresh] = by_hash.emplace(built[i].graph_hash, set.dataset.examples.size());
-    if (fresh) {
-      set.dataset.examples.push_back(std::move(built[i].example));
-      set.networks.add(std::move(built[i].network));
-    }
     const size_t group = by_group.emplace(groups[i], by_group.size()).first->second;
-    set.rows.push_back({names[i], place->second, group});
-    row_of_source.push_back(i);
+    set.rows.push_back({names[i], *network, group});
+    source.push_back(i);
   }
+  return source;
 }
 
 Result<CsvTable> read_table(const std::filesystem::path& path) {
@@ -131,7 +76,8 @@ std::span<const PublishedSetInfo> published_sets() {
 }
 
 Result<MeasuredSet> load_published_set(std::string_view id, const std::filesystem::path& directory,
-                                       int threads, size_t most_rows, const SetProgress& progress) {
+                                       int threads, size_t most_rows,
+                                       const PoolProgress& progress) {
   const auto all = published_codes();
   const auto codes = std::find_if(all.begin(), all.end(),
                                   [&](const PublishedCodes& entry) { return entry.id == id; });
@@ -160,30 +106,33 @@ Result<MeasuredSet> load_published_set(std::string_view id, const std::filesyste
     names.push_back(std::move(*code));
   }
 
+  std::vector<Quantity> quantities;
+  for (const BoardColumn& board : codes->boards)
+    if (std::find(quantities.begin(), quantities.end(), board.quantity) == quantities.end())
+      quantities.push_back(board.quantity);
+  const auto builder = [&](const std::string& code) -> Result<NamedGraph> {
+    // Equal operators stay apart: whether they run once is the device's affair.
+    EDGESAGE_ASSIGN_OR_RETURN(PublishedNetwork network,
+                              build_published(codes->space, code,
+                                              {.type = codes->type,
+                                               .resolution = codes->resolution,
+                                               .weights = false,
+                                               .merge_common = false}));
+    NamedGraph named{std::nullopt, std::string(codes->space)};
+    if (!network.constant) named.graph = std::move(network.graph);
+    return named;
+  };
   MeasuredSet set;
   set.id = codes->id;
-  EDGESAGE_ASSIGN_OR_RETURN(set.dataset.target, target_from_name("generic"));
-  set.dataset.quantities = {Quantity::kLatencyMs};
-  const auto make = [&](size_t i) -> Result<Built> {
-    EDGESAGE_ASSIGN_OR_RETURN(
-        const PublishedNetwork network,
-        build_published(codes->space, names[i],
-                        {.type = codes->type,
-                         .resolution = codes->resolution,
-                         .weights = false,
-                         .merge_common = false}));
-    if (network.constant) return Built{.constant = true};
-    return build(network.graph, fmt::format("{}/{}", codes->space, names[i]),
-                 std::string(codes->space), set.dataset.target, Quantity::kLatencyMs);
-  };
-  EDGESAGE_ASSIGN_OR_RETURN(std::vector<Built> built,
-                            build_all(names.size(), threads, progress, make));
-  std::vector<size_t> source;
-  add_networks(std::move(built), names, groups, set, source);
-
+  EDGESAGE_ASSIGN_OR_RETURN(const Target target, target_from_name("generic"));
+  EDGESAGE_ASSIGN_OR_RETURN(set.pool,
+                            make_pool(names, target, quantities, builder, threads, progress));
+  const std::vector<size_t> source = add_rows(names, groups, set);
   for (const BoardColumn& column : codes->boards) {
     EDGESAGE_ASSIGN_OR_RETURN(const size_t at, column_of(table, column.column, path));
-    MeasuredSet::Board board{std::string(column.device), column.quantity, {}, 0};
+    const auto quantity = std::find(quantities.begin(), quantities.end(), column.quantity);
+    MeasuredSet::Board board{
+        std::string(column.device), static_cast<size_t>(quantity - quantities.begin()), {}, 0};
     for (const size_t row : source)
       board.labels.push_back(label_of(table.rows[row][at], column, board.below_resolution));
     set.boards.push_back(std::move(board));
@@ -193,9 +142,9 @@ Result<MeasuredSet> load_published_set(std::string_view id, const std::filesyste
 
 Result<MeasuredSet> load_labelled_set(std::span<const std::filesystem::path> files,
                                       const Target& target, Quantity quantity, int threads,
-                                      const SetProgress& progress) {
+                                      const PoolProgress& progress) {
   std::unordered_map<std::string, std::vector<double>> labels;
-  std::vector<std::string> names, spaces, devices;
+  std::vector<std::string> names, devices;
   for (size_t f = 0; f < files.size(); ++f) {
     EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_labels(files[f]));
     for (const LabelRow& row : rows) {
@@ -211,21 +160,12 @@ Result<MeasuredSet> load_labelled_set(std::span<const std::filesystem::path> fil
     return std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
   });
   MeasuredSet set;
-  set.id = "labels";
-  set.dataset.target = target;
-  set.dataset.quantities = {quantity};
-  set.networks.quantity = quantity;
-  const auto make = [&](size_t i) -> Result<Built> {
-    EDGESAGE_ASSIGN_OR_RETURN(const NetworkName name, NetworkName::parse(names[i]));
-    EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, build_network(name));
-    return build(graph, names[i], name.space, target, quantity);
-  };
-  EDGESAGE_ASSIGN_OR_RETURN(std::vector<Built> built,
-                            build_all(names.size(), threads, progress, make));
-  std::vector<size_t> source;
-  add_networks(std::move(built), names, names, set, source);
+  for (const std::string& device : devices) set.id += (set.id.empty() ? "" : "+") + device;
+  EDGESAGE_ASSIGN_OR_RETURN(
+      set.pool, make_pool(names, target, {&quantity, 1}, build_named, threads, progress));
+  const std::vector<size_t> source = add_rows(names, names, set);
   for (size_t f = 0; f < files.size(); ++f) {
-    MeasuredSet::Board board{devices[f], quantity, {}, 0};
+    MeasuredSet::Board board{devices[f], 0, {}, 0};
     for (const size_t row : source) board.labels.push_back(labels.at(names[row])[f]);
     set.boards.push_back(std::move(board));
   }

@@ -13,28 +13,25 @@
 #include <vector>
 
 #include "edgesage/result.h"
-#include "src/learn/dataset.h"
-#include "src/learn/few_shot.h"
+#include "src/learn/network_pool.h"
 
 namespace edgesage {
 
 struct MeasuredSet {
   std::string id;
-  // Distinct networks (by graph hash), in one order in both; the examples' labels are NaN.
-  Dataset dataset;
-  FewShotSet networks;
+  NetworkPool pool;
 
   // What was measured: many rows may be one network.
   struct Row {
     std::string name;
-    size_t network = 0;
-    size_t group = 0;  // rows of a group are on one side of any split: equal up to isomorphism
+    size_t network = 0;  // of the pool
+    size_t group = 0;    // rows of a group are on one side of any split: equal up to isomorphism
   };
   std::vector<Row> rows;
 
   struct Board {
     std::string device;
-    Quantity quantity = Quantity::kLatencyMs;
+    size_t quantity = 0;  // of the pool's data set
     std::vector<double> labels;    // a row, in the unit of the quantity; NaN: not measured
     int64_t below_resolution = 0;  // labels left out: what was measured is not the network
   };
@@ -48,8 +45,6 @@ struct PublishedSetInfo {
 };
 [[nodiscard]] std::span<const PublishedSetInfo> published_sets();
 
-using SetProgress = std::function<void(int64_t done, int64_t total)>;
-
 // Reads a published set from `directory`. `most_rows` > 0 takes so many rows at most, spread
 // evenly. kInvalidArgument for an unknown id or a directory without the file, naming it; kBadStore
 // where the file is not what it should be, with the line. Cost: about a millisecond a distinct
@@ -57,11 +52,11 @@ using SetProgress = std::function<void(int64_t done, int64_t total)>;
 [[nodiscard]] Result<MeasuredSet> load_published_set(std::string_view id,
                                                      const std::filesystem::path& directory,
                                                      int threads, size_t most_rows = 0,
-                                                     const SetProgress& progress = {});
+                                                     const PoolProgress& progress = {});
 
 // Label files of several devices that are lowered alike; rows are the networks that all have.
 [[nodiscard]] Result<MeasuredSet> load_labelled_set(std::span<const std::filesystem::path> files,
                                                     const Target& target, Quantity quantity,
-                                                    int threads, const SetProgress& progress = {});
+                                                    int threads, const PoolProgress& progress = {});
 
 }  // namespace edgesage

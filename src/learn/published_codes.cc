@@ -16,6 +16,19 @@ std::function<Result<std::string>(const CsvTable&, size_t)> from_column(std::str
   return [name](const CsvTable& table, size_t row) { return cell_of(table, row, name); };
 }
 
+// block0_e ... block6_se in their order, which is a code of the space.
+Result<std::string> blocks_of(const CsvTable& table, size_t row) {
+  std::string code;
+  for (int block = 0; block < 7; ++block) {
+    for (const char* part : {"e", "k", "l", "se"}) {
+      EDGESAGE_ASSIGN_OR_RETURN(const std::string cell,
+                                cell_of(table, row, fmt::format("block{}_{}", block, part)));
+      code += fmt::format("{}{}", code.empty() ? "" : "-", cell);
+    }
+  }
+  return code;
+}
+
 std::string isomorphism_class(const CsvTable&, size_t, const std::string& code) {
   const auto cell = NasBench201Cell::parse(code);
   return cell ? cell->isomorphism_class() : code;
@@ -58,6 +71,26 @@ std::vector<PublishedCodes> make_table() {
                   {"pi5_litert_88x88_energy_mj", "raspberry-pi-5", kEnergy}},
        .code = from_column("arch_str"),
        .group = isomorphism_class},
+      {.id = "ofa",
+       .description = "Once-for-All MobileNetV3 on two GPUs (HELP, Lee et al., NeurIPS 2021)",
+       .file = "ofa_mbv3.csv",
+       .space = "ofa-mobilenet-v3",
+       .boards = {{"titan_rtx_latency_ms", "titan-rtx"}, {"v100_latency_ms", "v100"}},
+       .code = from_column("arch_json")},
+      {.id = "fbnet",
+       .description = "FBNet on a GPU, a server CPU and a phone (HELP)",
+       .file = "fbnet.csv",
+       .space = "fbnet",
+       .boards = {{"2080ti_latency_ms", "2080ti"},
+                  {"gold_6226_latency_ms", "gold-6226"},
+                  {"samsung_s7_latency_ms", "samsung-s7"}},
+       .code = from_column("op_idx_list")},
+      {.id = "accel",
+       .description = "MnasNet-like networks on an FPGA (Accel-NASBench, Ahmad et al., DAC 2024)",
+       .file = "accel_nasbench.csv",
+       .space = "mnasnet-accel",
+       .boards = {{"zcu102_latency_ms", "zcu102"}},
+       .code = blocks_of},
   };
 }
 

@@ -1,0 +1,92 @@
+#include "src/learn/network_pool.h"
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "src/base/parallel.h"
+#include "src/graph/graph_hash.h"
+#include "src/spaces/space.h"
+
+namespace edgesage {
+namespace {
+
+struct Built {
+  bool constant = false;
+  Example example;
+  std::vector<FewShotNetwork> few_shot;
+};
+
+Built read_network(const std::string& name, const NamedGraph& named, const Target& target,
+                   std::span<const Quantity> quantities) {
+  const Graph& graph = *named.graph;
+  const Lowering lowering = lower(graph, target);
+  Built built;
+  built.example.name = name;
+  built.example.space = named.space;
+  built.example.graph_hash = graph_hash(graph);
+  built.example.operator_signatures = operator_signatures(graph);
+  built.example.tensors = extract_features(graph, lowering, quantities);
+  built.example.labels.assign(quantities.size(), std::numeric_limits<double>::quiet_NaN());
+  built.example.operator_labels.resize(quantities.size());
+  for (const Quantity quantity : quantities)
+    built.few_shot.push_back(make_few_shot_network(graph, lowering, quantity));
+  return built;
+}
+
+}  // namespace
+
+Result<NetworkPool> make_pool(std::span<const std::string> names, const Target& target,
+                              std::span<const Quantity> quantities, const NetworkBuilder& builder,
+                              int threads, const PoolProgress& progress) {
+  std::vector<Built> all(names.size());
+  std::mutex mutex;
+  std::optional<Error> error;
+  std::atomic<bool> failed = false;
+  int64_t done = 0;
+  parallel_for(static_cast<int64_t>(names.size()), threads, [&](int64_t index) {
+    if (failed) return;
+    const auto i = static_cast<size_t>(index);
+    const auto named = builder(names[i]);
+    if (named && !named->graph)
+      all[i].constant = true;
+    else if (named)
+      all[i] = read_network(names[i], *named, target, quantities);
+    const std::lock_guard lock(mutex);
+    if (!named && !error) error = named.error();
+    if (!named) failed = true;
+    ++done;
+    if (progress) progress(done, static_cast<int64_t>(names.size()));
+  });
+  if (error) return tl::unexpected(*error);
+
+  NetworkPool pool;
+  pool.dataset.target = target;
+  pool.dataset.quantities.assign(quantities.begin(), quantities.end());
+  pool.few_shot.resize(quantities.size());
+  for (size_t q = 0; q < quantities.size(); ++q) pool.few_shot[q].quantity = quantities[q];
+  std::unordered_map<std::string, size_t> by_hash;
+  for (Built& built : all) {
+    if (built.constant) {
+      pool.place.emplace_back();
+      continue;
+    }
+    const auto [it, fresh] = by_hash.emplace(built.example.graph_hash, pool.size());
+    pool.place.emplace_back(it->second);
+    if (!fresh) continue;
+    pool.dataset.examples.push_back(std::move(built.example));
+    for (size_t q = 0; q < quantities.size(); ++q)
+      pool.few_shot[q].add(std::move(built.few_shot[q]));
+  }
+  return pool;
+}
+
+Result<NamedGraph> build_named(const std::string& name) {
+  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName parsed, NetworkName::parse(name));
+  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, build_network(parsed));
+  return NamedGraph{std::move(graph), parsed.space};
+}
+
+}  // namespace edgesage
