@@ -93,9 +93,10 @@ double product_flops(const nn::ModelConfig& config, int64_t nodes) {
   return 2.0 * static_cast<double>(nodes * (encoder + layers + node_head) + graph_head);
 }
 
-void BM_Predict(benchmark::State& state) {
+void run_predict(benchmark::State& state, nn::Precision precision) {
   const nn::ModelConfig config = config_of(state.range(0));
-  const nn::Model model = trained_model(config);
+  nn::Model model = trained_model(config);
+  model.set_precision(precision);
   const nn::Batch batch = chains(config, 1, static_cast<int32_t>(state.range(1)));
   nn::Workspace workspace;
   for (auto _ : state) benchmark::DoNotOptimize(model.predict(batch, workspace).totals.data());
@@ -105,7 +106,12 @@ void BM_Predict(benchmark::State& state) {
       benchmark::Counter::kIsRate);
   state.SetLabel(kernels::target_name());
 }
+void BM_Predict(benchmark::State& state) { run_predict(state, nn::Precision::kFloat32); }
+void BM_PredictBfloat16(benchmark::State& state) { run_predict(state, nn::Precision::kBfloat16); }
 BENCHMARK(BM_Predict)
+    ->ArgsProduct({{64, 96, 128}, {30, 100, 300, 3000, 100000}})
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_PredictBfloat16)
     ->ArgsProduct({{64, 96, 128}, {30, 100, 300, 3000, 100000}})
     ->Unit(benchmark::kMicrosecond);
 

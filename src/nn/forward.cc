@@ -40,6 +40,7 @@ class ForwardPass {
         batch_(batch),
         dropout_(dropout),
         keep_(keep),
+        rounded_(keep ? nullptr : network.rounded),
         workspace_(workspace),
         nodes_(batch.nodes()),
         graphs_(batch.graphs()),
@@ -84,14 +85,26 @@ class ForwardPass {
     return to_go % 2 == 0 ? last_ : scratch(workspace_.other, nodes_, hidden_);
   }
 
+  // A matrix of the parameters; where there is a rounded form, it is the one to use.
+  struct Weight {
+    const kernels::PackedMatrix& whole;
+    const kernels::PackedBf16* rounded;
+  };
+
+  void multiply(ConstMatrix left, ConstMatrix right, const Weight& weight,
+                const kernels::GemmOptions& options, Matrix out) {
+    if (weight.rounded == nullptr) return kernels::gemm(left, right, weight.whole, options, out);
+    kernels::gemm_bf16(left, right, *weight.rounded, options, workspace_.block_rounded, out);
+  }
+
   // y = relu(layer norm([left right] W + b)), and what follows, for a block of nodes.
-  void normed_dense(const NormedDense& dense, const kernels::PackedMatrix& weight, ConstMatrix left,
+  void normed_dense(const NormedDense& dense, const Weight& weight, ConstMatrix left,
                     ConstMatrix right, LayerBuffers& buffers, int64_t first,
                     const kernels::LayerNormAfter& after, Matrix y) {
     const Matrix z = rows_of(buffers.normal, workspace_.block_normal, first, y.rows, hidden_);
     kernels::LayerNormState state;
     if (keep_) state = {z, scratch(buffers.inverse_deviation, nodes_, 1).slice(first, y.rows).data};
-    kernels::gemm(left, right, weight, {.bias = network_.at(dense.bias)}, z);
+    multiply(left, right, weight, {.bias = network_.at(dense.bias)}, z);
     kernels::layer_norm_relu(z, network_.at(dense.gain), network_.at(dense.shift), state, after, y);
   }
 
@@ -108,13 +121,14 @@ class ForwardPass {
 
   void encoder() {
     const Matrix out = nodes_of(0);
+    const Weight weight{network_.packed.encoder, rounded_ ? &rounded_->encoder : nullptr};
     const int64_t width = int64_t{config_.features} + config_.embedding;
     for_each_block([&](int64_t first, int64_t count) {
       const Matrix input =
           rows_of(workspace_.encoder.input, workspace_.block_input, first, count, width);
       fill_input(first, input);
-      normed_dense(layout_.encoder, network_.packed.encoder, input, {}, workspace_.encoder, first,
-                   {}, out.slice(first, count));
+      normed_dense(layout_.encoder, weight, input, {}, workspace_.encoder, first, {},
+                   out.slice(first, count));
     });
   }
 
@@ -131,6 +145,7 @@ class ForwardPass {
   void layer(size_t l) {
     LayerBuffers& buffers = workspace_.layers[l];
     const Matrix own = nodes_of(l), out = nodes_of(l + 1);
+    const Weight weight{network_.packed.layers[l], rounded_ ? &rounded_->layers[l] : nullptr};
     ConstMatrix kept;
     if (dropout_.rate > 0) {
       const Matrix drawn = scratch(buffers.kept, nodes_, hidden_);
@@ -142,23 +157,24 @@ class ForwardPass {
                                .columns(hidden_, 2 * hidden_);
       fill_means(own, first, means);
       const Matrix rows = own.slice(first, count);
-      normed_dense(layout_.layers[l], network_.packed.layers[l], rows, means, buffers, first,
+      normed_dense(layout_.layers[l], weight, rows, means, buffers, first,
                    {.factor = kept.slice(first, count), .residual = rows}, out.slice(first, count));
     });
   }
 
-  void two_layers(const Dense& first, const kernels::PackedMatrix& first_weight,
-                  const Dense& second, const kernels::PackedMatrix& second_weight,
-                  ConstMatrix input, Matrix hidden, Matrix out) const {
-    kernels::gemm(input, first_weight, {.bias = network_.at(first.bias), .relu = true}, hidden);
+  void two_layers(const Dense& first, const Weight& first_weight, const Dense& second,
+                  const kernels::PackedMatrix& second_weight, ConstMatrix input, Matrix hidden,
+                  Matrix out) {
+    multiply(input, {}, first_weight, {.bias = network_.at(first.bias), .relu = true}, hidden);
     kernels::gemm(hidden, second_weight, {.bias = network_.at(second.bias)}, out);
   }
 
   void node_head() {
     const Matrix out = scratch(workspace_.node_out, nodes_, config_.columns());
+    const Weight weight{network_.packed.node_hidden, rounded_ ? &rounded_->node_hidden : nullptr};
     for_each_block([&](int64_t first, int64_t count) {
-      two_layers(layout_.node_hidden, network_.packed.node_hidden, layout_.node_out,
-                 network_.packed.node_out, last_.slice(first, count),
+      two_layers(layout_.node_hidden, weight, layout_.node_out, network_.packed.node_out,
+                 last_.slice(first, count),
                  rows_of(workspace_.node_hidden, workspace_.node_hidden, first, count,
                          config_.node_hidden()),
                  out.slice(first, count));
@@ -183,7 +199,7 @@ class ForwardPass {
   }
 
   void graph_head() {
-    two_layers(layout_.graph_hidden, network_.packed.graph_hidden, layout_.graph_out,
+    two_layers(layout_.graph_hidden, {network_.packed.graph_hidden, nullptr}, layout_.graph_out,
                network_.packed.graph_out, scratch(workspace_.pooled, graphs_, config_.pooled()),
                scratch(workspace_.graph_hidden, graphs_, hidden_),
                scratch(workspace_.graph_out, graphs_, 2 * int64_t{config_.quantity_count()}));
@@ -195,6 +211,7 @@ class ForwardPass {
   const Batch& batch_;
   const Dropout& dropout_;
   bool keep_;
+  const RoundedWeights* rounded_;  // or null
   Workspace& workspace_;
   int64_t nodes_, graphs_, hidden_;
   Matrix last_;
@@ -212,6 +229,15 @@ void pack(const Layout& layout, const float* parameters, PackedWeights& packed) 
   packed.node_out.pack(matrix(layout.node_out.weight));
   packed.graph_hidden.pack(matrix(layout.graph_hidden.weight));
   packed.graph_out.pack(matrix(layout.graph_out.weight));
+}
+
+void pack(const Layout& layout, const float* parameters, RoundedWeights& rounded) {
+  const auto matrix = [&](size_t slice) { return layout[slice].of(parameters); };
+  rounded.encoder.pack(matrix(layout.encoder.weight));
+  rounded.layers.resize(layout.layers.size());
+  for (size_t l = 0; l < layout.layers.size(); ++l)
+    rounded.layers[l].pack(matrix(layout.layers[l].weight));
+  rounded.node_hidden.pack(matrix(layout.node_hidden.weight));
 }
 
 void forward(const Network& network, const Batch& batch, const Dropout& dropout,

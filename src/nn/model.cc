@@ -11,7 +11,7 @@ namespace edgesage::nn {
 Model::Model(ModelConfig config)
     : config_(std::move(config)), layout_(config_), parameters_(static_cast<size_t>(layout_.size)) {
   initialise(config_, layout_, {parameters_.data(), parameters_.size()});
-  pack(layout_, parameters_.data(), packed_);
+  pack_all();
 }
 
 Result<Model> Model::create(ModelConfig config) {
@@ -30,12 +30,28 @@ Status Model::set_parameters(std::span<const float> parameters) {
     return make_error(ErrorCode::kInvalidArgument, "parameters",
                       fmt::format("number {} is {}", bad - parameters.begin(), *bad));
   std::copy(parameters.begin(), parameters.end(), parameters_.begin());
-  pack(layout_, parameters_.data(), packed_);
+  pack_all();
   return {};
 }
 
+void Model::pack_all() {
+  pack(layout_, parameters_.data(), packed_);
+  if (precision_ == Precision::kBfloat16) {
+    pack(layout_, parameters_.data(), rounded_);
+  } else {
+    rounded_ = {};
+  }
+}
+
+void Model::set_precision(Precision precision) {
+  precision_ = precision;
+  pack_all();
+}
+
 const Outputs& Model::predict(const Batch& batch, Workspace& workspace) const {
-  infer(network(), batch, workspace);
+  Network used = network();
+  if (precision_ == Precision::kBfloat16) used.rounded = &rounded_;
+  infer(used, batch, workspace);
   return workspace.outputs;
 }
 

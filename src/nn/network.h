@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/kernels/gemm.h"
+#include "src/kernels/gemm_bf16.h"
 #include "src/nn/batch.h"
 #include "src/nn/config.h"
 #include "src/nn/layout.h"
@@ -23,11 +24,20 @@ void pack(const Layout& layout, const float* parameters, PackedWeights& packed);
 void pack_transposed(const ModelConfig& config, const Layout& layout, const float* parameters,
                      PackedWeights& packed);
 
+// The large ones of them rounded to bfloat16, for prediction (see gemm_bf16.h).
+struct RoundedWeights {
+  kernels::PackedBf16 encoder;
+  std::vector<kernels::PackedBf16> layers;
+  kernels::PackedBf16 node_hidden;
+};
+void pack(const Layout& layout, const float* parameters, RoundedWeights& rounded);
+
 struct Network {
   const ModelConfig& config;
   const Layout& layout;
   const float* parameters;
   const PackedWeights& packed;
+  const RoundedWeights* rounded = nullptr;  // used by infer if there
 
   [[nodiscard]] const float* at(size_t slice) const { return parameters + layout[slice].offset; }
 };
@@ -41,7 +51,8 @@ struct Dropout {
 void forward(const Network& network, const Batch& batch, const Dropout& dropout,
              Workspace& workspace);
 
-// The same outputs, bit for bit, for prediction: without dropout, in less memory and time.
+// The same outputs for prediction: without dropout, in less memory and time; bit for bit, unless
+// the network has rounded weights.
 void infer(const Network& network, const Batch& batch, Workspace& workspace);
 
 // The last part of both: heads' outputs to costs, totals and shares.

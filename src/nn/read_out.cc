@@ -34,26 +34,24 @@ double sum_of(const Column& column) {
 
 // (sum of cost^p)^(1/p), around the largest logarithm so that nothing overflows. A node's share is
 // its part of the sum of powers.
-double smooth_maximum_of(const Column& column, double power, std::vector<double>& powers) {
+double smooth_maximum_of(const Column& column, double power, double* powers) {
   double largest = -std::numeric_limits<double>::infinity();
   for (int64_t i = column.first; i < column.last; ++i)
     largest = std::max(largest, column.costs[i * column.stride]);
   const int64_t count = column.last - column.first;
-  powers.resize(static_cast<size_t>(count));
   const bool nothing = std::isinf(largest);
   for (int64_t i = 0; i < count; ++i) {
     double& cost = column.costs[(column.first + i) * column.stride];
-    powers[static_cast<size_t>(i)] = power * (cost - largest);
+    powers[i] = power * (cost - largest);
     cost = column.shares[(column.first + i) * column.stride];
   }
   if (nothing) return 0;
-  kernels::exponentials(count, powers.data(), powers.data());
+  kernels::exponentials(count, powers, powers);
   double sum = 0;
-  for (const double share : powers) sum += share;
+  for (int64_t i = 0; i < count; ++i) sum += powers[i];
   const double value = std::exp(largest + std::log(sum) / power);
   for (int64_t i = 0; i < count; ++i)
-    column.shares[(column.first + i) * column.stride] =
-        powers[static_cast<size_t>(i)] * (value / sum);
+    column.shares[(column.first + i) * column.stride] = powers[i] * (value / sum);
   return value;
 }
 
@@ -102,7 +100,7 @@ void read_graph(const ModelConfig& config, const Batch& batch, int64_t g, int64_
     const Column column{first, last, columns, out.node_levels.data() + c,
                         workspace.column_shares.data() + c};
     const double value = config.is_max_column(c)
-                             ? smooth_maximum_of(column, config.max_power, workspace.powers)
+                             ? smooth_maximum_of(column, config.max_power, workspace.powers.data())
                              : sum_of(column);
     scale(column, factor);
     out.totals[slot] += factor * value;
@@ -123,6 +121,7 @@ void read_out(const ModelConfig& config, const Batch& batch, Workspace& workspac
   resize(out.op_costs, batch.operators(), quantities);
   resize(out.node_levels, nodes, batch.columns);
   resize(workspace.column_shares, nodes, batch.columns);
+  resize(workspace.powers, nodes, 1);
   const int64_t levels = nodes * batch.columns;
   kernels::add_bounded(levels, workspace.node_out.data(), kNodeBound, batch.log_prior.data(),
                        out.node_levels.data());

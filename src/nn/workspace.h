@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/kernels/gemm_bf16.h"
 #include "src/kernels/matrix.h"
 
 namespace edgesage::nn {
@@ -44,6 +45,7 @@ struct Workspace {
   kernels::AlignedFloats other;         // nodes x hidden: the layer before, in prediction
   kernels::AlignedFloats block_input;   // as LayerBuffers::input and normal, for a block of nodes
   kernels::AlignedFloats block_normal;  // in prediction
+  kernels::AlignedPairs block_rounded;  // block_input again, where weights are rounded
   kernels::AlignedFloats last;          // nodes x hidden
   kernels::AlignedFloats node_hidden;   // nodes (of a block, in prediction) x hidden / 2
   kernels::AlignedFloats node_out;      // nodes x columns
@@ -51,7 +53,7 @@ struct Workspace {
   std::vector<int32_t> largest;         // graphs x hidden: node of the maximum, in the batch
   kernels::AlignedFloats graph_hidden;  // graphs x hidden
   kernels::AlignedFloats graph_out;     // graphs x 2 quantities
-  std::vector<double> powers;           // nodes of a graph: of their costs, for a maximum
+  std::vector<double> powers;           // nodes: of the costs of a graph's, for a maximum
   std::vector<double> column_shares;    // nodes x columns: what each column adds to the total
 };
 

@@ -38,15 +38,18 @@ namespace {
 TEST(Allocation, PredictionAllocatesNothingOnceTheWorkspaceHasGrown) {
   const ModelConfig config = small_config();
   Rng rng(1);
-  const Model model = *Model::create(config);
+  Model model = *Model::create(config);
   const Batch large = random_batch(config, {.graphs = 4, .max_nodes = 50, .min_nodes = 50}, rng);
   const Batch small = random_batch(config, {.graphs = 3, .max_nodes = 20}, rng);
-  Workspace workspace;
-  model.predict(large, workspace);
-  const int64_t before = allocations;
-  model.predict(small, workspace);
-  model.predict(large, workspace);
-  EXPECT_EQ(allocations, before);
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    model.set_precision(precision);
+    Workspace workspace;
+    model.predict(large, workspace);
+    const int64_t before = allocations;
+    model.predict(small, workspace);
+    model.predict(large, workspace);
+    EXPECT_EQ(allocations, before);
+  }
 }
 
 TEST(Allocation, DrawingGraphsIntoABatchAllocatesNothingOnceItHasGrown) {

@@ -199,6 +199,22 @@ TEST(Model, HugeAndTinyPriorsStayFinite) {
     EXPECT_TRUE(std::isfinite(total));
 }
 
+TEST(Model, Bfloat16WeightsChangeTheAnswerALittleAndNothingElse) {
+  for (uint64_t seed = 40; seed < 45; ++seed) {
+    Fixture f(seed, {.graphs = 5, .max_nodes = 120, .min_nodes = 1});
+    const Outputs exact = f.model.predict(f.batch, f.workspace);
+    f.model.set_precision(Precision::kBfloat16);
+    const Outputs rounded = f.model.predict(f.batch, f.workspace);
+    EXPECT_NE(rounded.totals, exact.totals);
+    for (size_t i = 0; i < exact.totals.size(); ++i)
+      EXPECT_NEAR(rounded.totals[i], exact.totals[i], 0.05 * exact.totals[i]);
+    ASSERT_TRUE(f.model.set_parameters(f.model.parameters()));
+    EXPECT_EQ(f.model.predict(f.batch, f.workspace).totals, rounded.totals);
+    f.model.set_precision(Precision::kFloat32);
+    EXPECT_EQ(f.model.predict(f.batch, f.workspace).totals, exact.totals);
+  }
+}
+
 TEST(Model, InstructionSetsAgree) {
   Fixture f(20);
   const Outputs expected = f.model.predict(f.batch, f.workspace);
