@@ -8,10 +8,12 @@
 
 #include "src/base/text.h"
 #include "src/graph/validate.h"
+#include "src/spaces/detection.h"
 #include "src/spaces/keyword_sound.h"
 #include "src/spaces/mobile_classifier.h"
 #include "src/spaces/published.h"
 #include "src/spaces/residual_classifier.h"
+#include "src/spaces/segmentation.h"
 #include "src/spaces/super_resolution.h"
 #include "src/spaces/trained_weights.h"
 
@@ -81,6 +83,18 @@ const std::vector<Space>& spaces() {
                          "and separable blocks, 5 M to 4 G MACs",
           .parameters = with_weights(super_resolution_parameters())},
          build_super_resolution},
+        {{.name = "segmentation",
+          .version = 1,
+          .description = "networks that classify every pixel: U-Nets, DeepLabs and dilated stacks, "
+                         "10 M to 3 G MACs",
+          .parameters = with_weights(segmentation_parameters())},
+         build_segmentation},
+        {{.name = "detection",
+          .version = 1,
+          .description = "networks that find objects: SSDs, feature pyramids, several outputs, "
+                         "10 M to 2 G MACs",
+          .parameters = with_weights(detection_parameters())},
+         build_detection},
     };
     add_published(all, std::make_index_sequence<kPublishedCount>());
     return all;

@@ -18,7 +18,7 @@ namespace edgesage {
 // filter after filter. Everything follows from the seed and the way of drawing.
 class TrainedWeights {
  public:
-  // kEach: every value is a variate of its own (100 ns). kTabled: values are picked from 8192
+  // kEach: every value is a variate of its own (40 ns). kTabled: values are picked from 8192
   // variates of the network (2 ns), tails have the network's weight, and pruning takes the smallest
   // by their place in the table; for networks of millions of weights.
   enum class Drawing : uint8_t { kEach, kTabled };

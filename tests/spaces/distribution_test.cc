@@ -59,9 +59,9 @@ Facts facts_of(const Graph& graph) {
       const Shape& filter = main.tensors[static_cast<size_t>(op.inputs[1])].shape;
       facts.grouped |= filter[3] != in.shape[3];
       facts.factorised |= filter[1] == 1 && filter[2] == 7;
-      facts.dilated |= op.attr_int("dilation_h_factor", 1) > 1;
     }
     if (convolves) {
+      facts.dilated |= op.attr_int("dilation_h_factor", 1) > 1;
       facts.dense_only = false;
       facts.odd_channels |= output.shape.back() % 8 != 0;
     }
@@ -200,6 +200,43 @@ TEST(SuperResolution, CoversWhatItPromises) {
   std::set<int64_t> strides;
   for (const Facts& one : facts) strides.insert(one.strides.begin(), one.strides.end());
   EXPECT_EQ(strides, (std::set<int64_t>{2, 3, 4}));
+}
+
+TEST(Segmentation, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("segmentation", 160);
+  expect_spread(facts, 1e7, 3e9);
+  const auto side = quantiles(facts, "side", [](const Facts& f) { return f.side; });
+  EXPECT_LE(side.front(), 64);
+  EXPECT_GE(side.back(), 256);
+  EXPECT_GE(share(facts, "concatenation", has("CONCATENATION")), 0.4);
+  EXPECT_GE(share(facts, "adds", has("ADD")), 0.2);
+  EXPECT_GE(share(facts, "transposed convolution", has("TRANSPOSE_CONV")), 0.12);
+  EXPECT_GE(share(facts, "bilinear", has("RESIZE_BILINEAR")), 0.4);
+  EXPECT_GE(share(facts, "nearest", has("RESIZE_NEAREST_NEIGHBOR")), 0.1);
+  EXPECT_GE(share(facts, "dilation", [](const Facts& f) { return f.dilated; }), 0.12);
+  EXPECT_GE(share(facts, "ARG_MAX", has("ARG_MAX")), 0.1);
+  EXPECT_GE(share(facts, "depthwise", has("DEPTHWISE_CONV_2D")), 0.4);
+  EXPECT_GE(share(facts, "maximum pool", has("MAX_POOL_2D")), 0.12);
+}
+
+TEST(Detection, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("detection", 160);
+  expect_spread(facts, 1e7, 2e9);
+  const auto side = quantiles(facts, "side", [](const Facts& f) { return f.side; });
+  EXPECT_LE(side.front(), 96);
+  EXPECT_GE(side.back(), 320);
+  const auto outputs = quantiles(facts, "outputs", [](const Facts& f) { return f.outputs; });
+  EXPECT_LE(outputs.front(), 1);
+  EXPECT_GE(outputs.back(), 8);
+  EXPECT_GE(share(facts, "two outputs and more", [](const Facts& f) { return f.outputs >= 2; }),
+            0.6);
+  EXPECT_GE(share(facts, "reshape", has("RESHAPE")), 0.4);
+  EXPECT_GE(share(facts, "concatenation", has("CONCATENATION")), 0.4);
+  EXPECT_GE(share(facts, "logistic", has("LOGISTIC")), 0.25);
+  EXPECT_GE(share(facts, "pyramids", has("RESIZE_NEAREST_NEIGHBOR")), 0.12);
+  EXPECT_GE(share(facts, "depthwise, then 1x1",
+                  [](const Facts& f) { return f.pointwise_after_depthwise; }),
+            0.5);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/file.h"
@@ -52,23 +53,27 @@ TEST_P(LiteRtRuns, SixtyNetworksWithOutputsThatAreNotConstant) {
   const test::TempDir folder;
   write_networks(folder.path(), GetParam(), 1000, 60);
   std::istringstream lines(run_script("run_litert.py", folder.path()));
-  int ran = 0, changed_between_inputs = 0;
+  int ran = 0, changed_between_inputs = 0, constant = 0;
   std::string name, error;
   for (int distinct = 0, changed = 0; lines >> name >> distinct >> changed;) {
     std::getline(lines, error);
     EXPECT_EQ(error, " ok") << name;
-    EXPECT_GE(distinct, 2) << name << " gives one value whatever comes in";
+    constant += distinct < 2;
     changed_between_inputs += changed > 0;
     ++ran;
   }
   EXPECT_EQ(ran, 60);
   fmt::print("{} of {} change their outputs with the input\n", changed_between_inputs, ran);
   EXPECT_GE(changed_between_inputs, 54);
+  // Of scores that nobody trained, one class may be the largest everywhere.
+  EXPECT_LE(constant, std::string_view(GetParam()) == "segmentation" ? 2 : 0)
+      << "networks that give one value whatever comes in";
 }
 
 INSTANTIATE_TEST_SUITE_P(Spaces, LiteRtRuns,
                          testing::Values("mobile-classifier", "keyword-sound",
-                                         "residual-classifier", "super-resolution"),
+                                         "residual-classifier", "super-resolution", "segmentation",
+                                         "detection"),
                          [](const auto& instance) {
                            std::string name;
                            for (const char letter : std::string(instance.param))
@@ -122,16 +127,19 @@ TEST_P(VelaCompilesBut, LeavesOnlyKnownKindsToTheCpu) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Spaces, VelaCompilesBut,
-                         testing::Values(Leaves{"super-resolution",
-                                                {"DEPTH_TO_SPACE", "TRANSPOSE_CONV",
-                                                 "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}}),
-                         [](const auto& instance) {
-                           std::string name;
-                           for (const char letter : std::string(instance.param.space))
-                             if (letter != '-') name += letter;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Spaces, VelaCompilesBut,
+    testing::Values(Leaves{"super-resolution",
+                           {"DEPTH_TO_SPACE", "TRANSPOSE_CONV", "RESIZE_BILINEAR",
+                            "RESIZE_NEAREST_NEIGHBOR"}},
+                    Leaves{"segmentation", {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}},
+                    Leaves{"detection", {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}}),
+    [](const auto& instance) {
+      std::string name;
+      for (const char letter : std::string(instance.param.space))
+        if (letter != '-') name += letter;
+      return name;
+    });
 
 TEST(WrittenNetworks, ReadBackAsTheSameGraph) {
   const test::TempDir folder;

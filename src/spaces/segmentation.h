@@ -1,0 +1,19 @@
+// Space `segmentation`: int8 networks that classify every pixel.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "edgesage/result.h"
+#include "src/graph/graph.h"
+#include "src/spaces/parameter.h"
+
+namespace edgesage {
+
+// Every random decision of the space, with its range.
+[[nodiscard]] std::span<const Parameter* const> segmentation_parameters();
+
+// See space.h; `description` is left empty.
+[[nodiscard]] Result<Graph> build_segmentation(uint64_t seed);
+
+}  // namespace edgesage
