@@ -41,6 +41,16 @@ class Usage(ToolTest):
                 self.assertTrue(examples(answer.out), answer.out)
                 self.assertEqual(answer.err, "")
 
+    def test_a_variable_forces_the_instruction_set(self):
+        listed = run("version").out.splitlines()[1]
+        self.assertTrue(listed.startswith("instruction set "), listed)
+        names = listed.split(" of ")[1].split(";")[0].split(", ")
+        for name in names:
+            answer = self.check(run("version", env={"EDGESAGE_TARGET": name}), 0)
+            self.assertIn(f"instruction set {name} of ", answer.out)
+        answer = self.check(run("version", env={"EDGESAGE_TARGET": "AVX9"}), 2)
+        self.assertIn(names[0], answer.err)
+
     def test_unknown_names_are_usage_errors_with_a_suggestion(self):
         for arguments, suggestion in ((["inspct"], "inspect"),
                                       (["inspect", "m.tflite", "--formt", "json"], "--format"),

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "src/app/instruction_set.h"
+#include "src/base/text.h"
 #include "tools/edgesage/commands.h"
 
 namespace edgesage::cli {
@@ -8,8 +10,11 @@ Run declare_version(CLI::App& command, Session& session) {
   session.add_output(command);
   command.footer("Example:\n  edgesage version");
   return [&session] {
-    return session.write(fmt::format("edgesage {} ({}, {})\n", EDGESAGE_VERSION, EDGESAGE_COMPILER,
-                                     EDGESAGE_BUILD_TYPE));
+    const app::InstructionSets sets = app::instruction_sets();
+    return session.write(fmt::format(
+        "edgesage {} ({}, {})\ninstruction set {} of {}; the variable EDGESAGE_TARGET chooses\n",
+        EDGESAGE_VERSION, EDGESAGE_COMPILER, EDGESAGE_BUILD_TYPE, sets.chosen,
+        join(sets.available, ", ")));
   };
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 
+#include "src/app/instruction_set.h"
 #include "src/base/text.h"
 #include "tools/edgesage/commands.h"
 
@@ -112,6 +113,8 @@ int run(int argc, char** argv) {
   if (const auto rest = command->remaining(); !rest.empty())
     return unknown_argument(*command, rest.front(), name);
   handle_interrupts();
+  if (const Status chosen = app::choose_instruction_set(); !chosen)
+    return usage_error(chosen.error().to_string(), name);
   for (const auto& [parser, body] : runs)
     if (parser->parsed()) return body();
   return kInternal;
