@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "src/analysis/row_costs.h"
 #include "src/features/feature_table.h"
+#include "src/features/row_facts.h"
 #include "src/spaces/space.h"
 
 namespace edgesage {
@@ -170,6 +172,36 @@ TEST(Quantity, NamesRoundTripAndUnknownOnesAreRefused) {
   for (const Quantity quantity : kBoth)
     EXPECT_EQ(*quantity_from_name(quantity_name(quantity)), quantity);
   EXPECT_EQ(quantity_from_name("latency").error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(ExtractFeatures, LiveBytesAreTheSumOfWhatIsAliveAtEachRow) {
+  for (const char* target : {"ethos-u55-256", "ethos-u85-512", "litert-xnnpack"}) {
+    const Graph graph = network("mobile-classifier/1/10");
+    const Lowering lowering = lower(graph, *target_from_name(target));
+    const LoweringFacts facts = gather_facts(graph, lowering);
+    const std::vector<double> stored = stored_bytes(graph, lowering.target);
+    std::vector<double> expected(lowering.rows.size(), 0.0);
+    for (const LiveRange& range : liveness(graph, lowering).ranges)
+      for (int32_t row = range.first; row <= range.last; ++row)
+        expected[static_cast<size_t>(row)] += stored[static_cast<size_t>(range.tensor)];
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(facts.rows[i].live_bytes, expected[i]) << target << ", row " << i;
+    EXPECT_EQ(facts.peak_live_bytes, *std::ranges::max_element(expected)) << target;
+  }
+}
+
+TEST(ExtractFeatures, ConsumersAreProducersTurnedRound) {
+  const GraphTensors tensors = extract(network("mobile-classifier/1/10"), "ethos-u55-256");
+  std::vector<std::pair<int32_t, int32_t>> forward, backward;
+  for (int32_t i = 0; i < tensors.nodes; ++i) {
+    const auto at = static_cast<size_t>(i);
+    for (int32_t e = tensors.producers.offset[at]; e < tensors.producers.offset[at + 1]; ++e)
+      forward.emplace_back(tensors.producers.index[static_cast<size_t>(e)], i);
+    for (int32_t e = tensors.consumers.offset[at]; e < tensors.consumers.offset[at + 1]; ++e)
+      backward.emplace_back(i, tensors.consumers.index[static_cast<size_t>(e)]);
+  }
+  std::ranges::sort(forward);
+  EXPECT_EQ(forward, backward) << "sorted by node, readers ascending";
 }
 
 }  // namespace

@@ -91,5 +91,25 @@ TEST(OperatorShapes, ProductsSaturateAndStayZeroWithAZero) {
   EXPECT_EQ((Shape4{2, 3, 4, 5}).elements(), 120);
 }
 
+TEST(OperatorShapes, OperandsAreNamedOnceInTheirOrder) {
+  for (const int32_t parts : {3, 15, 16, 17, 200}) {
+    Graph graph;
+    Subgraph& subgraph = graph.subgraphs.emplace_back();
+    for (int32_t i = 0; i <= parts; ++i) subgraph.tensors.push_back(tensor({1, 2, 2, 8}));
+    Operator op;
+    op.kind = OpKind::kConcatenation;
+    std::vector<int32_t> expected;
+    for (int32_t i = parts - 1; i >= 0; --i) {
+      op.inputs.push_back(i);
+      expected.push_back(i);
+      if (i % 3 == 0) op.inputs.push_back(i + (parts - 1 - i) / 2);  // named before
+    }
+    op.outputs = {parts};
+    Row row;
+    fill_geometry(graph, subgraph, op, row);
+    EXPECT_EQ(row.ifm_tensors, expected) << parts;
+  }
+}
+
 }  // namespace
 }  // namespace edgesage
