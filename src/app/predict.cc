@@ -75,9 +75,9 @@ Result<std::vector<Loaded>> load_predictors(const Context& context, const Predic
 }
 
 Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
-                          const std::string& model, bool strict) {
+                          const std::string& model, bool strict, PredictWorkspace& workspace) {
   if (!graph) return tl::unexpected(graph.error());
-  Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options);
+  Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options, workspace);
   if (!loaded.warning.empty()) prediction.warnings.push_back(loaded.warning);
   if (!strict) return prediction;
   std::vector<std::string> ignored, unsupported;
@@ -96,6 +96,7 @@ Result<Answers<Prediction>> predict_models(const Context& context, const Predict
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Loaded> predictors,
                             load_predictors(context, request));
   Answers<Prediction> answers;
+  PredictWorkspace workspace;
   const auto total = static_cast<int64_t>(request.models.size() * predictors.size());
   for (const std::string& model : request.models) {
     if (context.stop_wanted()) break;
@@ -104,8 +105,8 @@ Result<Answers<Prediction>> predict_models(const Context& context, const Predict
     if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
     for (const Loaded& loaded : predictors) {
       context.report(static_cast<int64_t>(answers.size()), total, model);
-      answers.push_back(
-          {model, loaded.predictor.data().device, answer(loaded, graph, model, request.strict)});
+      answers.push_back({model, loaded.predictor.data().device,
+                         answer(loaded, graph, model, request.strict, workspace)});
     }
   }
   return answers;
