@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "src/base/parallel.h"
 #include "src/kernels/adam.h"
 #include "src/kernels/elementwise.h"
 
@@ -24,6 +25,11 @@ void run_part(const Network& network, const PackedWeights& transposed, const Los
            part.gradient.data());
 }
 
+// More than there are parts would spin for nothing.
+int useful_threads(int threads, size_t parts) {
+  return std::min(threads > 0 ? threads : hardware_threads(), static_cast<int>(parts));
+}
+
 Matrix as_row(AlignedFloats& values, int64_t first, int64_t count) {
   return {values.data() + first, 1, count, count};
 }
@@ -35,7 +41,7 @@ Stepper::Stepper(const Model& model, const GraphSource& source, const TrainOptio
       layout_(model.layout()),
       source_(source),
       options_(options),
-      pool_(options.threads),
+      pool_(useful_threads(options.threads, kParts)),
       parameters_(model.parameters().begin(), model.parameters().end()),
       average_(parameters_),
       first_moment_(parameters_.size()),
