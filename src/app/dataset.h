@@ -5,6 +5,7 @@
 
 #include "edgesage/dataset.h"
 #include "edgesage/result.h"
+#include "src/learn/label_import.h"
 
 namespace edgesage::app {
 
@@ -18,5 +19,14 @@ struct ExportRequest {
 
 // Writes the labels of a device (see src/learn/label_file.h). The same labels give the same bytes.
 [[nodiscard]] Result<LabelFile> export_dataset(const ExportRequest& request);
+
+struct ImportRequest {
+  std::string file;  // a CSV; "-" is standard input
+  LabelImport labels;
+  std::string output;  // .csv.zst
+};
+
+// Writes the labels of a CSV of code strings as a label file (see src/learn/label_import.h).
+[[nodiscard]] Result<LabelFile> import_dataset(const ImportRequest& request);
 
 }  // namespace edgesage::app

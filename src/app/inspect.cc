@@ -91,10 +91,10 @@ void describe_tables(const Graph& graph, Inspection& out) {
           static_cast<int64_t>(graph.buffers[static_cast<size_t>(metadata.buffer)].data.size());
 }
 
-Result<Inspection> inspect_model(const std::string& path, const std::string& target, bool strict) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path));
-  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, target));
-  if (strict && !out.unsupported.empty())
+Result<Inspection> inspect_model(const std::string& path, const InspectOptions& options) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path, options.read));
+  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, options.target));
+  if (options.strict && !out.unsupported.empty())
     return make_error(ErrorCode::kUnsupported, path, out.unsupported.front());
   out.model = path;
   std::error_code ignored;
@@ -132,7 +132,7 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
 Answers<Inspection> inspect(const InspectOptions& options) {
   Answers<Inspection> answers;
   for (const std::string& model : options.models)
-    answers.push_back({model, "", inspect_model(model, options.target, options.strict)});
+    answers.push_back({model, "", inspect_model(model, options)});
   return answers;
 }
 
@@ -141,7 +141,7 @@ Answers<Inspection> inspect(const InspectOptions& options) {
 namespace edgesage {
 
 Result<Inspection> inspect_file(const std::string& path, const std::string& target) {
-  return app::inspect_model(path, target, false);
+  return app::inspect_model(path, {.models = {}, .target = target, .read = {}, .strict = false});
 }
 
 }  // namespace edgesage

@@ -7,12 +7,14 @@
 #include "edgesage/answer.h"
 #include "edgesage/inspect.h"
 #include "src/graph/graph.h"
+#include "src/io/model_file.h"
 
 namespace edgesage::app {
 
 struct InspectOptions {
   std::vector<std::string> models;  // paths; "-" is standard input
   std::string target;               // empty: no target
+  ReadOptions read;                 // shapes of inputs
   bool strict = false;              // kUnsupported for models with something unsupported
 };
 

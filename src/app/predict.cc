@@ -100,7 +100,7 @@ Result<Answers<Prediction>> predict_models(const Context& context, const Predict
   const auto total = static_cast<int64_t>(request.models.size() * predictors.size());
   for (const std::string& model : request.models) {
     if (context.stop_wanted()) break;
-    Result<Graph> graph = read_model(model);
+    Result<Graph> graph = read_model(model, request.read);
     // A model without subgraphs computes nothing; one that is empty says so.
     if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
     for (const Loaded& loaded : predictors) {

@@ -7,6 +7,7 @@
 #include "edgesage/answer.h"
 #include "edgesage/predict.h"
 #include "src/app/context.h"
+#include "src/io/model_file.h"
 
 namespace edgesage::app {
 
@@ -14,6 +15,7 @@ struct PredictRequest {
   std::vector<std::string> models;      // paths; "-" is standard input
   std::vector<std::string> devices;     // each by its installed predictor
   std::vector<std::string> predictors;  // files; one serves its device in place of the installed
+  ReadOptions read;                     // shapes of inputs
   double level = 0.9;                   // of the intervals
   bool strict = false;  // kUnsupported for models outside the range, or with unknown operators
 };

@@ -30,6 +30,7 @@ Result<CsvTable> parse_csv(std::string_view text, std::string_view where, ErrorC
             fmt::format("{} cells; the header has {}", cells.size(), table.columns.size()));
     } else {
       table.rows.push_back(cells);
+      table.lines.push_back(row_line);
     }
     cells.assign(1, {});
     row_has_text = false;

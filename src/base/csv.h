@@ -13,6 +13,7 @@ namespace edgesage {
 struct CsvTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  // each as long as `columns`
+  std::vector<size_t> lines;                   // where each row begins, from 1
 
   [[nodiscard]] std::optional<size_t> column(std::string_view name) const;
 };

@@ -42,9 +42,18 @@ Json row_json(const AccuracyRow& row) {
 }  // namespace
 
 std::string labels_text(const LabelFile& labels) {
-  return fmt::format("{}: {} networks on {} ({} {}), {}\n", labels.file, grouped(labels.networks),
-                     labels.device, labels.runtime, labels.runtime_version,
-                     human_bytes(labels.file_bytes));
+  std::string runtime = labels.runtime;
+  if (!labels.runtime_version.empty()) runtime += " " + labels.runtime_version;
+  std::string text = fmt::format(
+      "{}: {} networks on {}{}, {}\n", labels.file, grouped(labels.networks), labels.device,
+      runtime.empty() ? "" : " (" + runtime + ")", human_bytes(labels.file_bytes));
+  if (labels.not_measured + labels.constants > 0)
+    text += fmt::format("left out: {} without a label, {} that compute nothing\n",
+                        grouped(labels.not_measured), grouped(labels.constants));
+  if (labels.repeated > 0)
+    text += fmt::format("{} rows repeat a network; the least value is kept\n",
+                        grouped(labels.repeated));
+  return text;
 }
 
 std::string labels_json(const LabelFile& labels) {
@@ -55,6 +64,9 @@ std::string labels_json(const LabelFile& labels) {
                   {"runtime_version", labels.runtime_version},
                   {"host_fingerprint", text_or_null(labels.host_fingerprint)},
                   {"networks", labels.networks},
+                  {"not_measured", labels.not_measured},
+                  {"constants", labels.constants},
+                  {"repeated", labels.repeated},
                   {"file_bytes", labels.file_bytes}},
                  2) +
          '\n';

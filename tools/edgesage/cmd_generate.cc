@@ -19,6 +19,18 @@ Run declare_generate(CLI::App& command, Session& session) {
       ->capture_default_str();
   command.add_option("--seed", request.seed, "Seed of the first network; the others follow by one")
       ->capture_default_str();
+  command
+      .add_option("--code", request.codes,
+                  "Code of a network of a published space, in place of sampling; repeatable")
+      ->type_name("CODE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* codes =
+      command.add_option("--codes", request.code_file, "CSV with codes; needs --code-column")
+          ->type_name("FILE");
+  command.add_option("--code-column", request.code_column, "Its column with the codes")
+      ->type_name("NAME")
+      ->needs(codes);
   command.add_option("-o,--output", request.directory, "Directory for the files")->type_name("DIR");
   command.add_option("--threads", request.threads, "Threads; 0: all of the machine")
       ->check(CLI::Range(0, 1024))
@@ -31,7 +43,9 @@ Run declare_generate(CLI::App& command, Session& session) {
   command.footer(
       "Examples:\n"
       "  edgesage generate --list-spaces\n"
-      "  edgesage generate --space mobile-classifier --count 3 --seed 1 -o networks");
+      "  edgesage generate --space mobile-classifier --count 3 --seed 1 -o networks\n"
+      "  edgesage generate --space fbnet --code 7-8-1-8-4-8-8-8-7-4-1-4-7-3-2-7-3-2-4-2-4-5 "
+      "-o networks");
   return [options, &session] {
     if (options->list) return session.write(report::spaces_text(app::search_spaces()));
     if (options->request.space.empty() || options->request.directory.empty())
