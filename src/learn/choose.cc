@@ -103,7 +103,7 @@ Points simulated_components(const Points& prices, Eigen::Index count) {
   const Eigen::Index size = gram.rows();
   std::vector<Eigen::Index> kept;
   for (Eigen::Index c = size - 1; c >= 0 && static_cast<Eigen::Index>(kept.size()) < count; --c)
-    if (solver.eigenvalues()(c) > 1e-9 * solver.eigenvalues()(size - 1)) kept.push_back(c);
+    if (solver.eigenvalues()(c) > 1e-6 * solver.eigenvalues()(size - 1)) kept.push_back(c);
   // Directions in the space of devices, from those in the space of networks.
   Points directions(prices.cols(), static_cast<Eigen::Index>(kept.size()));
   for (size_t k = 0; k < kept.size(); ++k) {

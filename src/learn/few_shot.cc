@@ -243,6 +243,10 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
     return make_error(ErrorCode::kInvalidArgument, "few-shot learning",
                       fmt::format("{} labels of {} networks; at least {} are needed",
                                   log_labels.size(), labelled.size(), kLeastLabels));
+  if (!std::all_of(log_labels.begin(), log_labels.end(),
+                   [](double label) { return std::isfinite(label); }))
+    return make_error(ErrorCode::kInvalidArgument, "few-shot learning",
+                      "the logarithm of a label is not finite: labels must be above zero");
   const Learner learner(networks, library, options);
   const auto best_count = static_cast<size_t>(options.best);
   FewShotFit fit;

@@ -87,25 +87,36 @@ nn::Batch lesson_batch(const Dataset& dataset, std::span<const Lesson> lessons,
   return batch;
 }
 
-// How much the members disagree on networks like those they were taught on.
-std::vector<float> normal_spread(const Dataset& dataset, std::span<const size_t> chosen,
-                                 const PredictorData& data) {
+// What only the trained networks can say: how much they disagree on networks like those they were
+// taught on, and how far they are from their teacher, which widens the intervals.
+void look_at_answers(const Dataset& dataset, std::span<const Lesson> lessons,
+                     std::span<const size_t> chosen, PredictorData& data) {
   const size_t quantities = data.quantities.size();
-  std::vector<float> most(quantities, std::numeric_limits<float>::infinity());
+  data.range.max_spread.assign(quantities, std::numeric_limits<float>::infinity());
   auto predictor = Predictor::from(data);
-  if (!predictor || data.members.size() < 2) return most;
-  std::vector<std::vector<double>> spreads(quantities);
+  if (!predictor) return;
+  std::vector<std::vector<double>> spreads(quantities), distances(quantities);
   PredictWorkspace workspace;
   for (const size_t i : chosen) {
     const Estimate& answer = predictor->estimate(dataset.examples[i].tensors, workspace);
-    for (size_t q = 0; q < quantities; ++q)
+    for (size_t q = 0; q < quantities; ++q) {
       spreads[q].push_back(static_cast<double>(answer.spread[q]));
+      if (!std::isnan(lessons[q].log_teacher[i]))
+        distances[q].push_back(std::abs(std::log(answer.value[q]) - lessons[q].log_teacher[i]));
+    }
   }
   for (size_t q = 0; q < quantities; ++q) {
     std::sort(spreads[q].begin(), spreads[q].end());
-    most[q] = static_cast<float>(2.0 * quantile(spreads[q], 0.98));
+    std::sort(distances[q].begin(), distances[q].end());
+    if (data.members.size() > 1)
+      data.range.max_spread[q] = static_cast<float>(2.0 * quantile(spreads[q], 0.98));
+    PredictedQuantity& quantity = data.quantities[q];
+    // Two independent errors, one behind the other.
+    for (size_t level = 0; level < quantity.levels.size() && !distances[q].empty(); ++level)
+      quantity.widths[level] = static_cast<float>(
+          std::hypot(static_cast<double>(quantity.widths[level]),
+                     quantile(distances[q], static_cast<double>(quantity.levels[level]))));
   }
-  return most;
 }
 
 std::string facts_json(const Dataset& dataset, std::span<const Lesson> lessons,
@@ -194,7 +205,7 @@ Result<PredictorData> teach_predictor(const Dataset& dataset, std::span<const Le
     data.members.emplace_back(model.parameters().begin(), model.parameters().end());
   }
   data.facts = facts_json(dataset, lessons, chosen, options);
-  data.range.max_spread = normal_spread(dataset, chosen, data);
+  look_at_answers(dataset, lessons, chosen, data);
   return data;
 }
 

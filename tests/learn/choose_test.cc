@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <set>
 
@@ -16,8 +17,9 @@ Points heaps(Eigen::Index clusters, Eigen::Index each, uint64_t seed) {
   Points points(clusters * each, 3);
   for (Eigen::Index i = 0; i < points.rows(); ++i)
     for (Eigen::Index c = 0; c < 3; ++c)
-      points(i, c) = static_cast<float>(20 * ((i / each) >> c & 1) + 10 * ((i / each) % 5) +
-                                        0.1 * rng.normal());
+      points(i, c) =
+          static_cast<float>(20 * static_cast<double>((i / each) >> c & 1) +
+                             10 * static_cast<double>((i / each) % 5) + 0.1 * rng.normal());
   return points;
 }
 
