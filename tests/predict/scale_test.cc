@@ -117,8 +117,7 @@ std::string name_of_case(const testing::TestParamInfo<Scale::ParamType>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, Scale,
                          testing::Combine(testing::ValuesIn(test::kLargeGraphs),
-                                          testing::Values("ethos-u55-256", "ethos-u85-512",
-                                                          "litert-xnnpack")),
+                                          testing::Values("ethos-u85-512", "litert-xnnpack")),
                          name_of_case);
 
 }  // namespace
