@@ -169,7 +169,9 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
   run.without_twins = protocol.without_twins;
   run.options.closed_form = set.pool.dataset.target.is_ethos();
   run.teach.threads = request.threads;
+  // Costly, so only by name.
   run.taught = chosen(request.models, "taught") && !request.models.empty();
+  run.brp_nas = chosen(request.models, "brp-nas") && !request.models.empty() && brp_nas_learns(set);
   for (const std::string_view control : control_names())
     if (chosen(request.models, std::string(control))) run.controls.emplace_back(control);
 
@@ -182,13 +184,16 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
       for (int64_t s = request.first_seed; s < request.first_seed + seeds; ++s) {
         context.report(++step, total,
                        fmt::format("{}: {} from {} labels", set.id, board.device, count));
-        const DrawKey key{set.id,
-                          board.device,
-                          std::string(quantity_name(set.pool.dataset.quantities[board.quantity])),
-                          static_cast<size_t>(count),
-                          static_cast<uint64_t>(s),
-                          run.taught ? "taught" : "process"};
-        if (!chosen(request.boards, board.device) || done.contains(key)) continue;
+        const auto known = [&](const char* model) {
+          return done.contains(
+              {set.id, board.device,
+               std::string(quantity_name(set.pool.dataset.quantities[board.quantity])),
+               static_cast<size_t>(count), static_cast<uint64_t>(s), model});
+        };
+        if (!chosen(request.boards, board.device)) continue;
+        if (known("process") && (!run.taught || known("taught")) &&
+            (!run.brp_nas || known("brp-nas")))
+          continue;
         if (context.stop_wanted()) return {};
         if (!libraries.contains(board.quantity))
           libraries[board.quantity] = make_device_library(set.pool.few_shot[board.quantity],

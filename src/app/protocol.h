@@ -21,7 +21,7 @@ struct ProtocolRequest {
   std::vector<int64_t> counts;                // labels to learn from; empty: the protocol's
   int64_t first_seed = 0;
   int64_t seeds = 0;                // 0: the protocol's
-  std::vector<std::string> models;  // "process", "taught", controls; empty: process and controls
+  std::vector<std::string> models;  // beside the process; empty: all controls
   int64_t devices = 8000;           // virtual ones
   uint64_t seed = 1;                // of the virtual devices
   std::filesystem::path results;    // rows that are there are not computed again; empty: none

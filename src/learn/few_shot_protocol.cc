@@ -7,7 +7,9 @@
 #include <unordered_set>
 
 #include "src/base/rng.h"
+#include "src/learn/brp_nas.h"
 #include "src/learn/controls.h"
+#include "src/learn/published_codes.h"
 #include "src/predict/predictor.h"
 
 namespace edgesage {
@@ -101,7 +103,37 @@ Result<std::vector<double>> taught_answers(const MeasuredSet& set, size_t quanti
   return answers;
 }
 
+// Judged by rows: other than the network of a file, the cell keeps its names.
+Result<FewShotRow> run_brp_nas(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
+                               uint64_t seed) {
+  FewShotRow row = row_of(set, board, draw.train.size(), seed, "brp-nas");
+  const auto cells_of = [&](std::span<const size_t> rows,
+                            std::vector<double>& labels) -> Result<std::vector<NasBench201Cell>> {
+    std::vector<NasBench201Cell> cells;
+    for (const size_t r : rows) {
+      EDGESAGE_ASSIGN_OR_RETURN(cells.emplace_back(), NasBench201Cell::parse(set.rows[r].name));
+      labels.push_back(set.boards[board].labels[r]);
+    }
+    return cells;
+  };
+  std::vector<double> labels, truth;
+  EDGESAGE_ASSIGN_OR_RETURN(const auto train, cells_of(draw.train, labels));
+  EDGESAGE_ASSIGN_OR_RETURN(const auto test, cells_of(draw.test, truth));
+  const Clock::time_point start = Clock::now();
+  EDGESAGE_ASSIGN_OR_RETURN(BrpNas model, BrpNas::train(train, labels, {.seed = seed}));
+  row.seconds = seconds_since(start);
+  row.accuracy = accuracy(truth, model.predict(test));
+  return row;
+}
+
 }  // namespace
+
+bool brp_nas_learns(const MeasuredSet& set) {
+  const auto published = published_codes();
+  return std::any_of(published.begin(), published.end(), [&](const PublishedCodes& codes) {
+    return codes.id == set.id && codes.space == "nas-bench-201";
+  });
+}
 
 FewShotDraw draw_rows(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
                       bool without_twins) {
@@ -165,6 +197,9 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
     taught.seconds = seconds_since(begin);
     judge(set, board, draw, answers, widths, taught);
     rows.push_back(std::move(taught));
+  }
+  if (run.brp_nas && brp_nas_learns(set)) {
+    EDGESAGE_ASSIGN_OR_RETURN(rows.emplace_back(), run_brp_nas(set, board, draw, seed));
   }
   for (FewShotRow& control : run_controls(set, board, draw, seed, run.controls))
     rows.push_back(std::move(control));

@@ -23,7 +23,7 @@ inline constexpr double kLevels[] = {0.5, 0.8, 0.9, 0.95};
 // One model on one board, trained with one draw of N labels.
 struct FewShotRow {
   std::string set, device, quantity;
-  std::string model;  // "process", "taught", "constant", "linear", "additive", "boosting", ...
+  std::string model;  // "process", "taught", "brp-nas", "constant", "linear", "additive", ...
   size_t n = 0;       // labels, validation included
   uint64_t seed = 0;
   Accuracy accuracy;
@@ -54,9 +54,13 @@ struct FewShotRun {
   bool without_twins = true;
   std::vector<std::string> controls;  // by name, of src/learn/controls.h
   bool taught = false;
-  size_t pool = 3000;  // networks that the teacher answers for, spread evenly over the set
+  bool brp_nas = false;  // only where brp_nas_learns(set)
+  size_t pool = 3000;    // networks that the teacher answers for, spread evenly over the set
   TeachOptions teach;
 };
+
+// The set is of cells of NAS-Bench-201, the only ones that "brp-nas" (src/learn/brp_nas.h) knows.
+[[nodiscard]] bool brp_nas_learns(const MeasuredSet& set);
 
 // All models of one draw. The library is of the pool's networks for the board's quantity.
 [[nodiscard]] Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t board,

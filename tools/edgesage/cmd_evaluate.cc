@@ -26,7 +26,8 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
                   "Directory of published measurements; default: data of EDGESAGE_DATA_DIR")
       ->type_name("DIR")
       ->group(kGroup);
-  command.add_option("--set", request.sets, "Only these sets of the protocol; of labels: label files")
+  command
+      .add_option("--set", request.sets, "Only these sets of the protocol; of labels: label files")
       ->type_name("NAME")
       ->group(kGroup);
   command.add_option("--board", request.boards, "Only these devices of the sets")
@@ -44,7 +45,8 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
       ->capture_default_str();
   command
       .add_option("--model", request.models,
-                  "Beside the process: taught, and controls; default: the controls")
+                  "Beside the process: taught, brp-nas (for cells of NAS-Bench-201), and controls; "
+                  "default: the controls")
       ->type_name("NAME")
       ->group(kGroup);
   command.add_option("--virtual-devices", request.devices, "Of the prior")
