@@ -15,7 +15,8 @@ struct TimingSeries {
   int64_t runs = 0;
   double spread = 0;  // (p90 - p10) / p50
   bool stationary = true;
-  std::string reason;  // what is wrong with the series; empty when nothing is
+  std::string reason;                // what is unsteady about the series; empty when nothing is
+  std::optional<double> half_width;  // of the label's 90 % interval, relative; absent: too few runs
 };
 
 struct MeasuredOperator {
@@ -30,6 +31,7 @@ struct MeasuredOperator {
 struct MeasuredModel {
   std::string model;
   std::string device;
+  std::string variant;  // the name that its labels have, "host-litert+threads=4"; empty: device
   std::string runtime;
   std::string runtime_version;
   std::string host_fingerprint;  // empty: the same on every machine
@@ -38,6 +40,8 @@ struct MeasuredModel {
   std::map<std::string, double> quantities;
   std::map<std::string, std::string> missing;  // quantity -> reason
   std::optional<TimingSeries> series;          // empty for a compiler's estimate
+  bool stationary = true;                      // false: the series is unsteady
+  std::string rejected;  // why the series is too noisy to be a label, and what to do; or empty
   std::vector<double> samples_ms;
   int32_t cpu_operators = 0;  // fell back to the CPU; an NPU compiler does not price them
   std::string operator_unit;  // "cycles", "ns"

@@ -25,13 +25,14 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
       sample_names(request.spaces, request.seed, request.count, request.shard, request.shards));
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
   MeasureOptions measuring;
-  measuring.options = worker_options(request.options);
   measuring.deadline = request.deadline;
   AnnotateOptions options;
   options.retry_failures = request.retry_failures;
   options.stop = context.stop;
   for (const std::string& name : request.devices) {
-    EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription device, catalog.find(name));
+    EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(name));
+    EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription device,
+                              device_variant(described, worker_options(request.options)));
     EDGESAGE_ASSIGN_OR_RETURN(
         AnnotateDevice annotated,
         annotate_device(device, context.places, measuring, request.workers, request.repeats));

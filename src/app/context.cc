@@ -3,7 +3,7 @@
 namespace edgesage::app {
 
 Result<DeviceCatalog> load_devices(const Context& context) {
-  return DeviceCatalog::load(context.device_directories);
+  return DeviceCatalog::load(context.device_directories, target_names());
 }
 
 Result<Target> target_of(const Context& context, std::string_view name) {

@@ -18,7 +18,8 @@ namespace edgesage::app {
 
 struct Context {
   DevicePlaces places;
-  std::vector<std::filesystem::path> device_directories;     // a user's first
+  // Directories with device descriptions, and single ones (*.toml); a user's first.
+  std::vector<std::filesystem::path> device_directories;
   std::vector<std::filesystem::path> predictor_directories;  // a user's first
 
   // Called between two pieces of long work, from the thread that runs the command.

@@ -11,7 +11,7 @@
 #include "src/app/worker_options.h"
 #include "src/base/file.h"
 #include "src/devices/measure.h"
-#include "src/devices/statistics.h"
+#include "src/devices/noise.h"
 #include "src/graph/graph_hash.h"
 #include "src/graph/op_registry.h"
 #include "src/io/model_file.h"
@@ -22,7 +22,8 @@ namespace {
 
 std::optional<TimingSeries> summarize_series(const Measurement& measurement) {
   if (measurement.samples_ms.empty()) return std::nullopt;
-  const SeriesSummary summary = summarize(measurement.samples_ms);
+  const SeriesVerdict verdict = judge_series(measurement.samples_ms, measurement.statistic);
+  const SeriesSummary& summary = verdict.summary;
   TimingSeries series;
   series.min_ms = summary.min;
   series.p10_ms = summary.p10;
@@ -32,13 +33,17 @@ std::optional<TimingSeries> summarize_series(const Measurement& measurement) {
   series.spread = summary.p50 > 0 ? (summary.p90 - summary.p10) / summary.p50 : 0;
   series.stationary = measurement.stationary;
   series.reason = summary.reason;
+  series.half_width = verdict.half_width;
   return series;
 }
 
 MeasuredModel to_public(const std::string& model, const Graph& graph, const Measurement& from) {
   MeasuredModel out;
   out.model = model;
-  out.device = from.device;
+  out.device = base_name(from.device);
+  if (out.device != from.device) out.variant = from.device;
+  out.rejected = rejection_of(from);
+  out.stationary = from.stationary;
   out.runtime = from.runtime;
   out.runtime_version = from.runtime_version;
   out.host_fingerprint = from.host_fingerprint;
@@ -53,6 +58,8 @@ MeasuredModel to_public(const std::string& model, const Graph& graph, const Meas
   for (const OperatorMeasurement& op : from.operators) {
     const auto index = static_cast<size_t>(op.index);
     const bool known = op.index >= 0 && index < operators.size();
+    // A delegate numbers its kernels behind the operators of the model.
+    if (!known && from.operator_unit == "ns") continue;
     out.operators.push_back({op.index, known ? std::string(op_name(operators[index].kind)) : "",
                              op.cycles, op.macs, op.placement, op.placement_reason});
   }
@@ -113,7 +120,7 @@ class Campaign {
       Error error = graph ? Error{ErrorCode::kDeviceFailed, model,
                                   "the model has no subgraphs: there is nothing to run"}
                           : graph.error();
-      answers.push_back({model, device_.name, tl::unexpected(std::move(error))});
+      answers.push_back({model, base_name(device_.name), tl::unexpected(std::move(error))});
       return {};
     }
     std::optional<int64_t> network;
@@ -129,11 +136,11 @@ class Campaign {
         EDGESAGE_ASSIGN_OR_RETURN(id, store_->add_measurement(*network, measurement));
       }
       if (!measurement.error.empty()) {
-        answers.push_back(
-            {model, device_.name, make_error(ErrorCode::kDeviceFailed, model, measurement.error)});
+        answers.push_back({model, base_name(device_.name),
+                           make_error(ErrorCode::kDeviceFailed, model, measurement.error)});
         return {};
       }
-      answers.push_back({model, device_.name, to_public(model, *graph, measurement)});
+      answers.push_back({model, base_name(device_.name), to_public(model, *graph, measurement)});
       answers.back().result->stored_as = id;
     }
     return {};
@@ -152,10 +159,12 @@ class Campaign {
 Result<Answers<MeasuredModel>> measure_models(const Context& context,
                                               const MeasureRequest& request) {
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
-  EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device, catalog.find(request.device));
+  EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(request.device));
+  EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device,
+                            device_variant(described, worker_options(request.options)));
   MeasureOptions options;
   options.deadline = request.deadline;
-  options.options = worker_options(request.options);
+  options.attempts = request.attempts;
   EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker, WorkerClient::for_device(device, context.places));
   std::optional<Store> store;
   if (!request.store.empty()) {

@@ -20,12 +20,15 @@ struct MeasureRequest {
   std::string store;  // empty: nothing is stored
   std::chrono::milliseconds deadline{300'000};
   int32_t repeats = 1;
+  int32_t attempts = 1;  // of a series that is rejected for its noise
 };
 
 // One answer a model and repeat, in order. A model that cannot be read is kBadModel, one that the
 // device cannot run kDeviceFailed (and stored as a failure with its reason); the others are still
 // measured. An error of the whole: the device does not work here, or the options are wrong.
 // Stopped early, the answers so far are returned.
+// Options that are part of the device's identity (threads, cores) make a variant of the device,
+// "host-litert+threads=4", under whose name the labels are stored.
 [[nodiscard]] Result<Answers<MeasuredModel>> measure_models(const Context& context,
                                                             const MeasureRequest& request);
 

@@ -318,7 +318,8 @@ Json CommandDevice::answer_of(const ParsedOutput& parsed, const Json& options,
     put("latency_ms", label);
     if (!label)
       missing["latency_ms"] = fmt::format(
-          "this version of benchmark_model does not print the {}; use statistic = \"mean\"",
+          "benchmark_model printed no {} above 0: old versions print none, and it counts whole "
+          "microseconds; use statistic = \"mean\"",
           statistic == "p50" ? "median" : "minimum");
     put("latency_mean_ms", report.mean_ms);
     put("latency_std_ms", report.std_ms);

@@ -42,8 +42,8 @@ Result<AnnotateDevice> annotate_device(const DeviceDescription& device, const De
   EDGESAGE_RETURN_IF_ERROR(check_device(device, places));
   AnnotateDevice annotated;
   annotated.name = device.name;
-  annotated.quiet = device.host_bound;
-  annotated.workers = device.host_bound ? 1 : workers;
+  annotated.quiet = device.local;
+  annotated.workers = device.exclusive ? 1 : workers;
   annotated.repeats = repeats;
   annotated.open = [device, places, options]() -> Result<std::unique_ptr<Measurer>> {
     EDGESAGE_ASSIGN_OR_RETURN(WorkerClient client, WorkerClient::for_device(device, places));

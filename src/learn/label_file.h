@@ -46,9 +46,10 @@ struct LabelSelection {
 };
 
 // The labels of a device, sorted by name (seeds by value); networks with equal graphs once;
-// failures and files of users not at all. Of several repeats, times are the minimum of each and all
-// else is of the fastest. kInvalidArgument when there are none, or when they are of several hosts
-// or versions of the runtime and the selection does not say which: those are never mixed.
+// failures, series rejected for their noise and files of users not at all. Of several repeats,
+// times are the minimum of each and all else is of the fastest. kInvalidArgument when there are
+// none, or when they are of several hosts or versions of the runtime and the selection does not say
+// which: those are never mixed.
 [[nodiscard]] Result<std::vector<LabelRow>> labels_of(const Store& store,
                                                       const LabelSelection& selection);
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "src/base/text.h"
+#include "src/devices/measure.h"
 #include "src/learn/label_file.h"
 
 namespace edgesage {
@@ -105,6 +106,7 @@ Result<std::vector<LabelRow>> labels_of(const Store& store, const LabelSelection
   EDGESAGE_RETURN_IF_ERROR(store.for_each(filter, [&](const StoredMeasurement& stored) -> Status {
     const Measurement& m = stored.measurement;
     if (!sampled.contains(stored.network_id)) return {};
+    if (!rejection_of(m).empty()) return {};
     if (!selection.runtime_version.empty() && m.runtime_version != selection.runtime_version)
       return {};
     hosts.insert(m.host_fingerprint);

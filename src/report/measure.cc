@@ -40,8 +40,9 @@ Json number_json(std::string_view name, double value) {
 }
 
 std::string model_text(const MeasuredModel& model) {
-  std::string text = fmt::format("{}: {}, {} {}\n", model.model, model.device, model.runtime,
-                                 model.runtime_version);
+  std::string text = fmt::format("{}: {}, {} {}\n", model.model,
+                                 model.variant.empty() ? model.device : model.variant,
+                                 model.runtime, model.runtime_version);
   for (const auto& [name, value] : model.quantities) {
     if (value == 0 || !is_for_people(name)) continue;
     text += fmt::format("  {:<25} {}", name, quantity_text(name, value));
@@ -55,6 +56,8 @@ std::string model_text(const MeasuredModel& model) {
                         series.runs);
     if (!series.reason.empty()) text += fmt::format("  warning: {}\n", series.reason);
   }
+  if (!model.rejected.empty())
+    text += fmt::format("  warning: rejected as a label: {}\n", model.rejected);
   if (model.cpu_operators > 0)
     text += fmt::format(
         "  warning: {} operator{} fell back to the CPU; the figures do not contain their time\n",
@@ -79,9 +82,11 @@ Json latency_json(const MeasuredModel& model) {
     out["first"] = or_null(quantity(model, "first_latency_ms"));
     out["runs"] = series.runs;
     out["spread"] = series.spread;
-    out["stationary"] = series.stationary;
+    out["half_width"] = or_null(series.half_width);
     if (!series.reason.empty()) out["noise"] = series.reason;
   }
+  if (model.series || !model.rejected.empty()) out["stationary"] = model.stationary;
+  if (model.series || !model.rejected.empty()) out["rejected"] = text_or_null(model.rejected);
   return out;
 }
 
@@ -101,6 +106,7 @@ Json operators_json(const MeasuredModel& model) {
 Json model_json(const MeasuredModel& model) {
   Json out = {{"model", model.model},
               {"device", model.device},
+              {"variant", text_or_null(model.variant)},
               {"runtime", model.runtime},
               {"runtime_version", model.runtime_version},
               {"host_fingerprint", text_or_null(model.host_fingerprint)},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <thread>
 
 #include "src/base/file.h"
 #include "src/devices/measure.h"
@@ -136,6 +137,21 @@ TEST_F(LitertWorker, PinsToOneCpuAndLetsGo) {
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(freed->protocol.at("threads"), "1");
+}
+
+TEST_F(LitertWorker, RunsOnTheCoresGiven) {
+  EDGESAGE_REQUIRE(std::thread::hardware_concurrency() >= 2, "one core only");
+  const auto both = run(tiny("618aeb15_kws_ref_model.tflite"), {{"cores", "0,1"}, {"threads", 2}});
+  ASSERT_TRUE(both && both->error.empty());
+  EXPECT_EQ(both->protocol.at("affinity"), "0-1");
+  EXPECT_EQ(both->protocol.at("cores"), "0,1");
+  EXPECT_EQ(both->protocol.at("threads"), "2");
+  EXPECT_EQ(both->protocol.at("clock"), "CLOCK_MONOTONIC");
+  for (const char* cores : {"0,1000", "a", "0-", "1-0", ""}) {
+    const auto refused = run(tiny("618aeb15_kws_ref_model.tflite"), {{"cores", cores}});
+    ASSERT_FALSE(refused) << cores;
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument) << cores;
+  }
 }
 
 TEST_F(LitertWorker, AModelThatCannotBePreparedCostsOneAnswer) {

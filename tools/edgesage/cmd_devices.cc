@@ -1,23 +1,55 @@
 #include "src/app/devices.h"
+#include "src/app/measure_fitness.h"
 #include "src/report/devices.h"
+#include "src/report/fitness.h"
 #include "tools/edgesage/commands.h"
 
 namespace edgesage::cli {
+namespace {
+
+int list_devices(Session& session, bool json) {
+  const auto devices = app::devices(session.context());
+  if (!devices) return session.fail(devices.error());
+  return session.write(json ? report::devices_json(*devices) : report::devices_text(*devices));
+}
+
+int check_device(Session& session, const std::string& name, bool json) {
+  const auto fitness = app::device_fitness(session.context(), name);
+  if (!fitness) return session.fail(fitness.error());
+  const int code =
+      fitness->level == FitnessLevel::kUnfit ? static_cast<int>(ErrorCode::kDeviceFailed) : 0;
+  return session.write(json ? report::fitness_json(*fitness) : report::fitness_text(*fitness),
+                       code);
+}
+
+}  // namespace
 
 Run declare_devices(CLI::App& command, Session& session) {
-  auto format = std::make_shared<std::string>("text");
-  command.add_option("--format", *format, "text or json")
+  struct Options {
+    std::string format = "text";
+    std::string check;
+  };
+  auto options = std::make_shared<Options>();
+  command
+      .add_option("--check", options->check,
+                  "Say whether this device is fit to be measured now (governor, load, temperature, "
+                  "...); exit 5 when it is not")
+      ->type_name("DEVICE");
+  command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT")
       ->capture_default_str();
   session.add_output(command);
   session.add_devices(command);
-  command.footer("Example:\n  edgesage devices");
-  return [format, &session] {
-    const auto devices = app::devices(session.context());
-    if (!devices) return session.fail(devices.error());
-    return session.write(*format == "json" ? report::devices_json(*devices)
-                                           : report::devices_text(*devices));
+  command.footer(
+      "Examples:\n"
+      "  edgesage devices\n"
+      "  edgesage devices --check ethos-u55-256\n\n"
+      "A device of your own is a TOML file, named with --device-file: docs/adding_a_device.md.");
+  return [options, &session] {
+    const bool json = options->format == "json";
+    return options->check.empty() ? list_devices(session, json)
+                                  : check_device(session, options->check, json);
   };
 }
 

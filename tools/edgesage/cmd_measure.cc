@@ -28,6 +28,11 @@ Run declare_measure(CLI::App& command, Session& session) {
   command.add_option("--repeats", request.repeats, "Measure each model so often")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      .add_option("--attempts", request.attempts,
+                  "Measure a series that is rejected for its noise again, up to so often in all")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT")
@@ -37,7 +42,9 @@ Run declare_measure(CLI::App& command, Session& session) {
   command.footer(
       "Examples:\n"
       "  edgesage measure model.tflite --device ethos-u55-256\n"
-      "  edgesage measure model.tflite --device host-litert --store labels.sqlite --format json");
+      "  edgesage measure model.tflite --device host-litert --store labels.sqlite --format json\n"
+      "  edgesage measure model.tflite --device host-litert --threads 2\n\n"
+      "A device of your own is a TOML file, named with --device-file: docs/adding_a_device.md.");
   return [options, &session] {
     options->request.options = options->worker.options();
     options->request.deadline = options->worker.deadline();

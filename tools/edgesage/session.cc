@@ -54,6 +54,21 @@ std::filesystem::path find_home(const std::filesystem::path& program) {
   return EDGESAGE_HOME_DIR;
 }
 
+std::string check_description(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".toml"
+             ? ""
+             : path + " does not end in .toml; a directory of them is given with --device-dir";
+}
+
+// $XDG_CONFIG_HOME/edgesage/devices, or below ~/.config; empty where neither is known.
+std::filesystem::path user_devices() {
+  const std::string config = environment("XDG_CONFIG_HOME"), home = environment("HOME");
+  if (config.empty() && home.empty()) return {};
+  const auto base =
+      config.empty() ? std::filesystem::path(home) / ".config" : std::filesystem::path(config);
+  return base / "edgesage" / "devices";
+}
+
 }  // namespace
 
 bool interrupted() { return stop_wanted; }
@@ -80,6 +95,13 @@ void Session::add_output(CLI::App& command) {
 
 void Session::add_devices(CLI::App& command) {
   command
+      .add_option("--device-file", device_files_,
+                  "A device description (*.toml) of your own; repeatable")
+      ->type_name("FILE")
+      ->check(CLI::Validator(check_description, ""))
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
       .add_option("--device-dir", device_directories_,
                   "Directory with device descriptions (*.toml) of your own; repeatable")
       ->type_name("DIR")
@@ -93,10 +115,12 @@ app::Context Session::context() {
   const std::filesystem::path home = find_home(program);
   context.places.source_dir = home;
   context.places.worker_dir = program.parent_path() / "workers";
+  for (const std::string& file : device_files_) context.device_directories.emplace_back(file);
   for (const std::string& directory : device_directories_)
     context.device_directories.emplace_back(directory);
   for (const std::string& directory : split(environment("EDGESAGE_DEVICE_PATH"), ':'))
     if (!directory.empty()) context.device_directories.emplace_back(directory);
+  if (const auto own = user_devices(); !own.empty()) context.device_directories.push_back(own);
   context.device_directories.push_back(home / "devices");
   for (const std::string& directory : split(environment("EDGESAGE_PREDICTOR_PATH"), ':'))
     if (!directory.empty()) context.predictor_directories.emplace_back(directory);

@@ -25,7 +25,7 @@ class Session {
   void add_common(CLI::App& command);
   // --output: where the result goes.
   void add_output(CLI::App& command);
-  // --device-dir, for commands that know devices.
+  // --device-file and --device-dir, for commands that know devices.
   void add_devices(CLI::App& command);
 
   // Places of devices and predictors, progress on stderr, interruption.
@@ -47,6 +47,7 @@ class Session {
   bool quiet_ = false;
   bool no_color_ = false;
   std::string output_ = "-";
+  std::vector<std::string> device_files_;
   std::vector<std::string> device_directories_;
   bool terminal_ = false;
   bool line_open_ = false;  // a progress bar stands on the terminal's last line

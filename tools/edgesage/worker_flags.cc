@@ -13,6 +13,9 @@ std::string check_pair(const std::string& pair) {
 void WorkerFlags::add(CLI::App& command) {
   command.add_option("--threads", threads, "Threads of a runtime that has them")
       ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--cores", cores, "Cores to run on, e.g. 0,1 or 4-7; labels of them stand apart")
+      ->type_name("LIST");
   command.add_option("--option", pairs, "Option of the device's worker, NAME=VALUE; repeatable")
       ->type_name("NAME=VALUE")
       ->expected(1)
@@ -31,6 +34,7 @@ std::vector<std::pair<std::string, std::string>> WorkerFlags::options() const {
     out.emplace_back(pair.substr(0, sign), pair.substr(sign + 1));
   }
   if (threads > 0) out.emplace_back("threads", std::to_string(threads));
+  if (!cores.empty()) out.emplace_back("cores", cores);
   return out;
 }
 

@@ -12,6 +12,7 @@ namespace edgesage::cli {
 struct WorkerFlags {
   std::vector<std::string> pairs;  // NAME=VALUE
   int threads = 0;                 // 0: as the device says
+  std::string cores;               // "0,1"; empty: as the device says
   double deadline_s = 300;
 
   void add(CLI::App& command);

@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
   int threads = 1;
-  int cpu = -1;
+  std::vector<int> cores;  // empty: wherever the system puts it
   uint64_t seed = 0;
   bool high_priority = true;
   TimingOptions timing;
@@ -40,7 +40,9 @@ Options options_of(const Json& request) {
     if (name == "threads") {
       options.threads = static_cast<int>(number(name, value, 1, 1024));
     } else if (name == "cpu") {
-      options.cpu = static_cast<int>(number(name, value, 0, 1023));
+      options.cores = {static_cast<int>(number(name, value, 0, 1023))};
+    } else if (name == "cores") {
+      options.cores = parse_cores(value.is_string() ? value.get<std::string>() : value.dump());
     } else if (name == "seed") {
       options.seed = static_cast<uint64_t>(number(name, value, 0, 9e15));
     } else if (name == "priority") {
@@ -66,8 +68,8 @@ Options options_of(const Json& request) {
     } else if (name == "burst_gap_ms") {
       timing.burst_gap_ms = number(name, value, 0, 1e6);
     } else {
-      throw Refused("bad_options", fmt::format("unknown option {}; allowed: threads, cpu, seed, "
-                                               "clock, priority, min_runs, max_runs, "
+      throw Refused("bad_options", fmt::format("unknown option {}; allowed: threads, cores, cpu, "
+                                               "seed, clock, priority, min_runs, max_runs, "
                                                "min_time_ms, max_time_ms, bursts, burst_gap_ms",
                                                name));
     }
@@ -160,7 +162,7 @@ Json answer_measure(const Runtime& runtime, const Json& request, const std::stri
   const std::string model = request.value("model", std::string());
   if (access(model.c_str(), R_OK) != 0)
     throw Refused("bad_model", fmt::format("{}: no such file", model));
-  const Pinned pinned(options.cpu);
+  const Pinned pinned(options.cores);
   const RaisedPriority priority(options.high_priority);
   const auto before = host_environment();
 

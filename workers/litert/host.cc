@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -124,20 +125,50 @@ RaisedPriority::~RaisedPriority() {
   if (raised_) setpriority(PRIO_PROCESS, 0, before_);
 }
 
-Pinned::Pinned(int cpu) {
-  if (cpu < 0) return;
+std::vector<int> parse_cores(const std::string& text) {
+  const auto refuse = [&] {
+    return Refused(
+        "bad_options",
+        fmt::format("cores is '{}'; allowed: numbers and ranges, e.g. 0,1 or 4-7", text));
+  };
+  std::vector<int> cores;
+  std::istringstream in(text);
+  for (std::string range; std::getline(in, range, ',');) {
+    int first = 0, last = 0, used = 0;
+    const bool is_range = std::sscanf(range.c_str(), "%d-%d%n", &first, &last, &used) == 2;
+    if (!is_range) {
+      if (std::sscanf(range.c_str(), "%d%n", &first, &used) != 1) throw refuse();
+      last = first;
+    }
+    if (static_cast<size_t>(used) != range.size() || first < 0 || last < first ||
+        last >= CPU_SETSIZE)
+      throw refuse();
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+  }
+  if (cores.empty()) throw refuse();
+  return cores;
+}
+
+Pinned::Pinned(const std::vector<int>& cores) {
+  if (cores.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0)
     throw Refused("device_failed", "the affinity cannot be read");
-  before_.assign(reinterpret_cast<const char*>(&set), sizeof(set));
+  const cpu_set_t allowed = set;
+  const std::string allowed_text = affinity();
   CPU_ZERO(&set);
-  if (cpu < CPU_SETSIZE) CPU_SET(static_cast<size_t>(cpu), &set);
-  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
-    before_.clear();
-    throw Refused("bad_options", fmt::format("cpu {} cannot be used: {}; allowed: {}", cpu,
-                                             std::strerror(errno), affinity()));
+  for (const int core : cores) {
+    // The system would silently leave out those that it does not have.
+    if (core >= CPU_SETSIZE || !CPU_ISSET(static_cast<size_t>(core), &allowed))
+      throw Refused("bad_options",
+                    fmt::format("cpu {} cannot be used; allowed: {}", core, allowed_text));
+    CPU_SET(static_cast<size_t>(core), &set);
   }
+  if (sched_setaffinity(0, sizeof(set), &set) != 0)
+    throw Refused("bad_options", fmt::format("the cores cannot be used: {}; allowed: {}",
+                                             std::strerror(errno), allowed_text));
+  before_.assign(reinterpret_cast<const char*>(&allowed), sizeof(allowed));
 }
 
 Pinned::~Pinned() {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace worker {
 
@@ -33,10 +34,13 @@ class RaisedPriority {
   std::string description_;
 };
 
-// Restricts this thread, and those that it starts, to one CPU while it lives. Throws Refused.
+// "0,1,4-7" as the CPUs in it. Throws Refused.
+std::vector<int> parse_cores(const std::string& text);
+
+// Restricts this thread, and those that it starts, to some CPUs while it lives. Throws Refused.
 class Pinned {
  public:
-  explicit Pinned(int cpu);  // negative: nothing happens
+  explicit Pinned(const std::vector<int>& cores);  // none: nothing happens
   ~Pinned();
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;

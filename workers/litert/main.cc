@@ -107,7 +107,7 @@ int serve(const std::string& library, int in_fd, int out_fd) {
   const std::string version = version_of(library);
   channel.send(
       {{"hello",
-        {{"protocol", "1.0"},
+        {{"protocol", "1.1"},
          {"worker", "litert"},
          {"runtime", "litert"},
          {"runtime_version", version},
