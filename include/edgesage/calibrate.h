@@ -34,6 +34,8 @@ struct CalibratedQuantity {
   std::vector<double> coverage;                   // of each level, the network itself left out
   std::vector<std::optional<double>> half_width;  // of each level; empty: too few labels
   double smoother_share = 0;                      // of fitted virtual devices in the answer
+  // With a warm start: the median error that the same labels give from scratch.
+  std::optional<double> from_scratch_median_ape;
   // Median difference of the shipped network to the process that taught it.
   std::optional<double> taught_difference;
   std::vector<CalibratedNetwork> networks;  // largest error first
@@ -63,6 +65,7 @@ struct Calibration {
   int64_t predictor_bytes = 0;
   int64_t budget = 0, pool = 0;
   std::vector<std::string> spaces;
+  std::vector<std::string> warm_start;  // devices whose labels were used too; empty: from scratch
   std::vector<CalibratedQuantity> quantities;
   std::vector<RefusedNetwork> refused;  // failed on the device, or too noisy to be a label
   std::vector<std::string> next;        // networks to measure next, in order

@@ -64,6 +64,17 @@ Points centred(const std::vector<std::vector<float>>& rows) {
   return points;
 }
 
+// One column a device.
+Points columns(const std::vector<std::vector<double>>& devices) {
+  Points points(static_cast<Eigen::Index>(devices.front().size()),
+                static_cast<Eigen::Index>(devices.size()));
+  for (size_t d = 0; d < devices.size(); ++d)
+    points.col(static_cast<Eigen::Index>(d)) =
+        Eigen::Map<const Eigen::VectorXd>(devices[d].data(), points.rows()).cast<float>();
+  centre_and_scale(points);
+  return points;
+}
+
 Points rows_of(const Points& points, std::span<const size_t> rows) {
   return points(std::vector<size_t>(rows.begin(), rows.end()), Eigen::all);
 }
@@ -93,7 +104,11 @@ class Learner {
   Learner(const FewShotSet& networks, const DeviceLibrary& library, const FewShotOptions& options)
       : networks_(networks), library_(library), options_(options) {
     if (options.totals) totals_ = standardised(networks.totals);
-    if (options.closed_form) shares_ = centred(networks.shares);
+    if (options.closed_form) {
+      shares_ = centred(networks.shares);
+      bounds_ = standardised(networks.bounds);
+    }
+    if (!options.known_devices.empty()) known_ = columns(options.known_devices);
   }
 
   // Mean function, for labels and answers.
@@ -150,7 +165,8 @@ class Learner {
   [[nodiscard]] std::vector<const Points*> points(const Points& second) const {
     std::vector<const Points*> all{&library_.points, &second};
     if (options_.totals) all.push_back(&totals_);
-    if (options_.closed_form) all.push_back(&shares_);
+    if (options_.closed_form) all.insert(all.end(), {&shares_, &bounds_});
+    if (known_.size() > 0) all.push_back(&known_);
     return all;
   }
 
@@ -165,6 +181,10 @@ class Learner {
       terms.push_back({"totals", Covariance::kMatern52, rows_of(totals_, labelled)});
     if (options_.closed_form)
       terms.push_back({"shares of kinds", Covariance::kLinear, rows_of(shares_, labelled)});
+    if (options_.closed_form)
+      terms.push_back({"bounds", Covariance::kMatern52, rows_of(bounds_, labelled)});
+    if (known_.size() > 0)
+      terms.push_back({"known devices", Covariance::kLinear, rows_of(known_, labelled)});
     std::vector<double> rest(y.begin(), y.end());
     for (size_t i = 0; i < rest.size(); ++i) rest[i] -= base(labelled[i]);
     GaussianProcessOptions process = options_.process;
@@ -176,7 +196,7 @@ class Learner {
   const FewShotSet& networks_;
   const DeviceLibrary& library_;
   const FewShotOptions& options_;
-  Points totals_, shares_;
+  Points totals_, shares_, bounds_, known_;
 };
 
 struct Fold {

@@ -31,6 +31,10 @@ struct FewShotNetwork {
   std::vector<float> totals;
   // Shares of the closed form by kind of row and by what bounds it; sum 1, or all 0.
   std::vector<float> shares;
+  // What bounds it in the closed form: logarithms of the whole over what the arithmetic units
+  // alone, and they with on-chip memory, would take; size of the live bytes. Where a scheduler
+  // keeps data on chip that the closed form sends off it, this is where it shows.
+  std::vector<float> bounds;
   double log_closed_form = 0;  // minus infinity where nothing is priced
 };
 
@@ -41,7 +45,7 @@ struct FewShotNetwork {
 struct FewShotSet {
   Quantity quantity = Quantity::kLatencyMs;
   std::vector<simulate::SimNetwork> sim;
-  std::vector<std::vector<float>> totals, shares;
+  std::vector<std::vector<float>> totals, shares, bounds;
   std::vector<double> log_closed_form;
 
   [[nodiscard]] size_t size() const { return sim.size(); }
@@ -72,6 +76,9 @@ struct FewShotOptions {
   // The target's closed form as mean function, its shares by kind of row as a covariance.
   bool closed_form = false;
   bool totals = true;  // Matern covariance over the totals
+  // Warm start: logarithms of costs on devices that are known already, one entry a network each. A
+  // further covariance; what it is worth is learnt. Empty: from scratch.
+  std::vector<std::vector<double>> known_devices;
   SmootherOptions smoothing;
   GaussianProcessOptions process;
   int threads = 0;

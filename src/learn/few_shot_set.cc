@@ -18,10 +18,30 @@ size_t bound_of(const RowCycles& cycles) {
 }
 constexpr size_t kBounds = 4;
 
+std::vector<float> bounds_of(const LoweringFacts& facts) {
+  double whole = 0, arithmetic = 0, on_chip = 0, bound_outside = 0;
+  for (const RowFacts& row : facts.rows) {
+    const RowCycles& c = row.cycles;
+    const double inside = std::max(c.npu, c.sram), all = std::max({inside, c.dram, c.flash});
+    whole += all;
+    arithmetic += c.npu;
+    on_chip += inside;
+    if (all > inside) bound_outside += all;
+  }
+  const auto ratio = [](double a, double b) {
+    return static_cast<float>(std::log((a + 1) / (b + 1)));
+  };
+  return {ratio(whole, arithmetic), ratio(whole, on_chip),
+          static_cast<float>(bound_outside / (whole + 1)),
+          static_cast<float>(std::log1p(facts.peak_live_bytes)),
+          static_cast<float>(std::log1p(whole))};
+}
+
 std::vector<float> totals_of(const Lowering& lowering, const LoweringFacts& facts) {
   constexpr size_t kAll = 6;
   std::vector<double> sums(kAll + 3 * kKinds, 0.0);
   for (size_t i = 0; i < lowering.rows.size(); ++i) {
+    if (lowering.rows[i].placement == Placement::kFolded) continue;
     const RowCost& cost = facts.rows[i].cost;
     const auto macs = static_cast<double>(cost.macs);
     const auto moved = static_cast<double>(cost.ifm_bytes) + static_cast<double>(cost.ofm_bytes);
@@ -43,10 +63,19 @@ std::vector<float> totals_of(const Lowering& lowering, const LoweringFacts& fact
   return totals;
 }
 
+// An NPU's compiler does not price what it leaves to the CPU, so no virtual device may.
+Lowering as_priced(const Lowering& lowering, Quantity quantity) {
+  Lowering priced = lowering;
+  if (!lowering.target.is_ethos() || is_maximum(quantity)) return priced;
+  for (Row& row : priced.rows)
+    if (row.placement == Placement::kCpu) row.placement = Placement::kFolded;
+  return priced;
+}
+
 }  // namespace
 
-FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& lowering,
-                                     Quantity quantity) {
+FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& whole, Quantity quantity) {
+  const Lowering lowering = as_priced(whole, quantity);
   const LoweringFacts facts = gather_facts(graph, lowering);
   const std::vector<double> priors = row_priors(lowering, facts, quantity);
   FewShotNetwork network;
@@ -61,6 +90,7 @@ FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& lowerin
                    bound_of(facts.rows[i].cycles)] += static_cast<float>(priors[i] / total);
   network.sim = simulate::make_sim_network(graph, lowering);
   network.totals = totals_of(lowering, facts);
+  network.bounds = bounds_of(facts);
   network.log_closed_form = std::log(is_maximum(quantity) ? largest : total);
   return network;
 }
@@ -69,6 +99,7 @@ void FewShotSet::add(FewShotNetwork network) {
   sim.push_back(std::move(network.sim));
   totals.push_back(std::move(network.totals));
   shares.push_back(std::move(network.shares));
+  bounds.push_back(std::move(network.bounds));
   log_closed_form.push_back(network.log_closed_form);
 }
 

@@ -31,7 +31,7 @@ struct MeasuredSet {
 
   struct Board {
     std::string device;
-    size_t quantity = 0;  // of the pool's data set
+    size_t quantity = 0;           // of the pool's data set
     std::vector<double> labels;    // a row, in the unit of the quantity; NaN: not measured
     int64_t below_resolution = 0;  // labels left out: what was measured is not the network
   };

@@ -18,6 +18,7 @@ struct Command {
 };
 
 Run declare_annotate(CLI::App& command, Session& session);
+Run declare_calibrate(CLI::App& command, Session& session);
 Run declare_dataset(CLI::App& command, Session& session);
 Run declare_devices(CLI::App& command, Session& session);
 Run declare_evaluate(CLI::App& command, Session& session);
@@ -25,6 +26,7 @@ Run declare_generate(CLI::App& command, Session& session);
 Run declare_inspect(CLI::App& command, Session& session);
 Run declare_measure(CLI::App& command, Session& session);
 Run declare_predict(CLI::App& command, Session& session);
+Run declare_sample(CLI::App& command, Session& session);
 Run declare_store(CLI::App& command, Session& session);
 Run declare_train(CLI::App& command, Session& session);
 Run declare_version(CLI::App& command, Session& session);

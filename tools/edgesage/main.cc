@@ -23,6 +23,8 @@ constexpr Command kCommands[] = {
     {"annotate", "Sample networks in bulk and measure them; resumable", declare_annotate},
     {"store", "What a store of measurements holds", declare_store},
     {"dataset", "Labels of a store as a file", declare_dataset},
+    {"sample", "Which networks to measure first and next", declare_sample},
+    {"calibrate", "Learn a device in one command, from about 100 measurements", declare_calibrate},
     {"train", "Learn a predictor from labels", declare_train},
     {"evaluate", "Accuracy of a predictor beside its controls", declare_evaluate},
     {"version", "Version of the program and of what it was built with", declare_version},

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "src/io/model_file.h"
+#include "src/app/inspect.h"
 
 namespace edgesage::cli {
 

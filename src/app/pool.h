@@ -1,0 +1,24 @@
+// The networks that calibration and sampling choose from.
+#pragma once
+
+#include "src/app/calibrate.h"
+#include "src/learn/calibrate.h"
+
+namespace edgesage::app {
+
+// Names of the pool: networks of spaces, or paths of files.
+[[nodiscard]] Result<std::vector<std::string>> pool_names(const PoolRequest& request);
+
+// The network of a pool's name: of a space, or a file.
+[[nodiscard]] Result<NamedGraph> build_of_pool(const std::string& name);
+
+// Built, lowered and priced. Reports its progress.
+[[nodiscard]] Result<PricedPool> load_pool(const Context& context, const PoolRequest& request,
+                                           std::span<const std::string> names, const Target& target,
+                                           std::span<const Quantity> quantities);
+
+// Whether the closed form of the target is one of the device itself (src/analysis/ethos_cycles.h),
+// not of devices in general.
+[[nodiscard]] bool has_closed_form(const Target& target);
+
+}  // namespace edgesage::app
