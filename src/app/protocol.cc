@@ -14,6 +14,9 @@
 namespace edgesage::app {
 namespace {
 
+// Few networks on many boards: each network is predicted from all others.
+constexpr std::string_view kNcnn = "ncnn";
+
 struct Protocol {
   std::string name;
   std::vector<std::string> sets;  // published sets; empty: label files
@@ -25,7 +28,7 @@ struct Protocol {
 const std::vector<Protocol>& protocols() {
   static const std::vector<Protocol> kProtocols{
       {"latbench", {"latbench"}, {10, 20, 50, 100, 200, 500}, 10, false},
-      {"few-shot", {"pi5-32", "pi5-88", "ofa", "fbnet", "accel"}, {100}, 5},
+      {"few-shot", {"pi5-32", "pi5-88", "ofa", "fbnet", "accel", "ncnn"}, {100}, 5},
       {"labels", {}, {30, 100, 300}, 5},
   };
   return kProtocols;
@@ -119,6 +122,9 @@ FewShotTable summarise(std::span<const FewShotRow> rows) {
     for (const auto& [device, members] : boards)
       all.insert(all.end(), members.begin(), members.end());
     if (boards.size() > 1) table.rows.push_back(summary(all, "mean"));
+    // Of a hundred boards the mean says enough; their rows are in the results file.
+    constexpr size_t kMostBoards = 20;
+    if (boards.size() > kMostBoards) continue;
     for (const auto& [device, members] : boards) table.rows.push_back(summary(members, device));
   }
   return table;
@@ -129,6 +135,11 @@ Result<std::vector<MeasuredSet>> load_sets(const Context& context, const Protoco
   std::vector<MeasuredSet> sets;
   for (const std::string& id : protocol.sets) {
     if (!chosen(request.sets, id)) continue;
+    if (id == kNcnn) {
+      EDGESAGE_ASSIGN_OR_RETURN(MeasuredSet set, load_ncnn_set(request.data, request.threads));
+      sets.push_back(std::move(set));
+      continue;
+    }
     EDGESAGE_ASSIGN_OR_RETURN(MeasuredSet set,
                               load_published_set(id, request.data, request.threads,
                                                  static_cast<size_t>(request.most_rows),
@@ -156,6 +167,31 @@ Result<std::vector<MeasuredSet>> load_sets(const Context& context, const Protoco
   return sets;
 }
 
+// Every board of the set with enough networks.
+Status run_boards(const Context& context, const MeasuredSet& set, const ProtocolRequest& request,
+                  const FewShotRun& run, std::vector<FewShotRow>& rows) {
+  constexpr int64_t kLeastNetworks = 25;
+  const DeviceLibrary library = make_device_library(
+      set.pool.few_shot[0], static_cast<int32_t>(request.devices), request.seed, request.threads);
+  for (size_t b = 0; b < set.boards.size(); ++b) {
+    const MeasuredSet::Board& board = set.boards[b];
+    context.report(static_cast<int64_t>(b), static_cast<int64_t>(set.boards.size()), board.device);
+    const auto measured = std::count_if(board.labels.begin(), board.labels.end(),
+                                        [](double label) { return !std::isnan(label); });
+    const bool done = std::any_of(rows.begin(), rows.end(), [&](const FewShotRow& row) {
+      return row.set == set.id && row.device == board.device;
+    });
+    if (measured < kLeastNetworks || done || !chosen(request.boards, board.device)) continue;
+    if (context.stop_wanted()) return {};
+    EDGESAGE_ASSIGN_OR_RETURN(std::vector<FewShotRow> fresh,
+                              run_leave_group_out(set, b, library, run));
+    rows.insert(rows.end(), fresh.begin(), fresh.end());
+    if (!request.results.empty())
+      EDGESAGE_RETURN_IF_ERROR(write_few_shot_rows(rows, request.results));
+  }
+  return {};
+}
+
 // The draws of one set; rows are written after each.
 Status run_set(const Context& context, const MeasuredSet& set, const Protocol& protocol,
                const ProtocolRequest& request, std::vector<FewShotRow>& rows) {
@@ -174,6 +210,8 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
   run.brp_nas = chosen(request.models, "brp-nas") && !request.models.empty() && brp_nas_learns(set);
   for (const std::string_view control : control_names())
     if (chosen(request.models, std::string(control))) run.controls.emplace_back(control);
+
+  if (set.id == kNcnn) return run_boards(context, set, request, run, rows);
 
   std::map<size_t, DeviceLibrary> libraries;  // by quantity of the pool
   int64_t step = 0;

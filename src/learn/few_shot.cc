@@ -267,6 +267,7 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
                    [](double label) { return std::isfinite(label); }))
     return make_error(ErrorCode::kInvalidArgument, "few-shot learning",
                       "the logarithm of a label is not finite: labels must be above zero");
+  const bool smoother = options.smoother && labelled.size() >= options.smoother_labels;
   const Learner learner(networks, library, options);
   const auto best_count = static_cast<size_t>(options.best);
   FewShotFit fit;
@@ -283,7 +284,7 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
   // The answer of fitted devices, and what both would have said of labels they did not see.
   std::vector<double> fitted_answer;
   HyperParameters fitted_hyper;
-  if (options.smoother) {
+  if (smoother) {
     const std::vector<float> z = learner.fitted_devices(labelled, log_labels);
     fit.best_device.assign(z.begin(), z.begin() + simulate::kParameters);
     const Points fitted = learner.priced(z);
@@ -312,19 +313,19 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
     EDGESAGE_RETURN_IF_ERROR(
         answer(learner.second_of_library(learner.best_of_library(kept, y, best_count)),
                plain.hyper_parameters(), plain_held));
-    if (options.smoother)
+    if (smoother)
       EDGESAGE_RETURN_IF_ERROR(
           answer(learner.priced(learner.fitted_devices(kept, y)), fitted_hyper, fitted_held));
   }
-  if (options.smoother)
+  if (smoother)
     fit.smoother_share = options.fixed_share >= 0 ? options.fixed_share
                                                   : best_share(plain_held, fitted_held, log_labels);
   const double share = fit.smoother_share;
-  fit.held_out.resize(labelled.size());
-  for (size_t i = 0; i < labelled.size(); ++i)
+  if (options.folds > 0) fit.held_out.resize(labelled.size());
+  for (size_t i = 0; i < fit.held_out.size(); ++i)
     fit.held_out[i] = (1 - share) * plain_held[i] + share * fitted_held[i];
   for (size_t i = 0; i < networks.size(); ++i) {
-    if (options.smoother) fit.log_cost[i] += share * (fitted_answer[i] - fit.log_cost[i]);
+    if (smoother) fit.log_cost[i] += share * (fitted_answer[i] - fit.log_cost[i]);
     fit.log_cost[i] += learner.base(i);
     fit.log_sd.push_back(std::sqrt(variance[i]));
   }

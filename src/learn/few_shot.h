@@ -68,10 +68,11 @@ struct DeviceLibrary {
                                                 uint64_t seed, int threads);
 
 struct FewShotOptions {
-  int best = 300;           // devices of the second covariance
-  bool smoother = true;     // also fit devices, and mix both answers
-  int ensemble = 1000;      // devices that the smoother moves
-  int folds = 5;            // of the cross-validation that mixes and gives held-out answers
+  int best = 300;               // devices of the second covariance
+  bool smoother = true;         // also fit devices, and mix both answers
+  size_t smoother_labels = 40;  // fewer than these cannot tell what a fit is worth: no smoother
+  int ensemble = 1000;          // devices that the smoother moves
+  int folds = 5;  // of the cross-validation that mixes and gives held-out answers; 0: none
   double fixed_share = -1;  // of the fitted devices' answer in the mix; negative: by the folds
   // The target's closed form as mean function, its shares by kind of row as a covariance.
   bool closed_form = false;
@@ -87,7 +88,7 @@ struct FewShotOptions {
 struct FewShotFit {
   std::vector<double> log_cost;  // one a network
   std::vector<double> log_sd;    // standard deviation of it as the process sees it
-  // For each label the answer of a fit that did not see it.
+  // For each label the answer of a fit that did not see it; empty without folds.
   std::vector<double> held_out;
   double smoother_share = 0;       // of the fitted devices' answer in the mix
   std::vector<float> best_device;  // parameters of the virtual device that fits the labels best

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <unordered_set>
 
 #include "src/base/rng.h"
@@ -51,11 +52,10 @@ void judge(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
   }
 }
 
-// The controls read labels from a data set: one with the labels of this draw.
-std::vector<FewShotRow> run_controls(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
-                                     uint64_t seed, std::span<const std::string> names) {
-  std::vector<FewShotRow> rows;
-  if (names.empty()) return rows;
+// Logarithms of a control's answers, one a network of the pool. Controls read labels from a data
+// set: one with the labels of this draw.
+std::vector<double> control_answers(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
+                                    const std::string& name) {
   Dataset labelled;
   const size_t quantity = set.boards[board].quantity;
   labelled.target = set.pool.dataset.target;
@@ -66,18 +66,26 @@ std::vector<FewShotRow> run_controls(const MeasuredSet& set, size_t board, const
     labelled.examples.push_back(set.pool.dataset.examples[set.rows[r].network]);
     labelled.examples.back().labels[quantity] = set.boards[board].labels[r];
   }
-  for (const std::string& name : names) {
-    FewShotRow row = row_of(set, board, draw.train.size(), seed, name);
-    const Clock::time_point start = Clock::now();
-    const auto control = fit_control(name, labelled, train, quantity);
-    row.seconds = seconds_since(start);
-    std::vector<double> predicted(set.pool.dataset.examples.size());
-    for (size_t i = 0; i < predicted.size(); ++i)
-      predicted[i] = std::log(std::max(1e-12, control->predict(set.pool.dataset.examples[i])));
-    judge(set, board, draw, predicted, {}, row);
-    rows.push_back(std::move(row));
+  const auto control = fit_control(name, labelled, train, quantity);
+  std::vector<double> answers;
+  for (const Example& example : set.pool.dataset.examples)
+    answers.push_back(std::log(std::max(1e-12, control->predict(example))));
+  return answers;
+}
+
+// Networks and logarithms of the labels of a draw's training rows.
+struct DrawLabels {
+  std::vector<size_t> network;
+  std::vector<double> y;
+};
+
+DrawLabels labels_of_draw(const MeasuredSet& set, size_t board, const FewShotDraw& draw) {
+  DrawLabels labels;
+  for (const size_t r : draw.train) {
+    labels.network.push_back(set.rows[r].network);
+    labels.y.push_back(std::log(set.boards[board].labels[r]));
   }
-  return rows;
+  return labels;
 }
 
 // Logarithms of the taught predictor's answers, one a network of the pool.
@@ -173,12 +181,7 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
                                              const DeviceLibrary& library, size_t n, uint64_t seed,
                                              const FewShotRun& run) {
   const FewShotDraw draw = draw_rows(set, board, n, seed, run.without_twins);
-  std::vector<size_t> labelled;
-  std::vector<double> y;
-  for (const size_t r : draw.train) {
-    labelled.push_back(set.rows[r].network);
-    y.push_back(std::log(set.boards[board].labels[r]));
-  }
+  const auto [labelled, y] = labels_of_draw(set, board, draw);
   const size_t quantity = set.boards[board].quantity;
   FewShotRow row = row_of(set, board, draw.train.size(), seed, "process");
   const Clock::time_point start = Clock::now();
@@ -201,8 +204,57 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
   if (run.brp_nas && brp_nas_learns(set)) {
     EDGESAGE_ASSIGN_OR_RETURN(rows.emplace_back(), run_brp_nas(set, board, draw, seed));
   }
-  for (FewShotRow& control : run_controls(set, board, draw, seed, run.controls))
+  for (const std::string& name : run.controls) {
+    FewShotRow control = row_of(set, board, draw.train.size(), seed, name);
+    const Clock::time_point begin = Clock::now();
+    const std::vector<double> answers = control_answers(set, board, draw, name);
+    control.seconds = seconds_since(begin);
+    judge(set, board, draw, answers, {}, control);
     rows.push_back(std::move(control));
+  }
+  return rows;
+}
+
+Result<std::vector<FewShotRow>> run_leave_group_out(const MeasuredSet& set, size_t board,
+                                                    const DeviceLibrary& library,
+                                                    const FewShotRun& run) {
+  std::map<size_t, FewShotDraw> draws;
+  std::vector<size_t> measured;
+  for (size_t r = 0; r < set.rows.size(); ++r) {
+    if (std::isnan(set.boards[board].labels[r])) continue;
+    measured.push_back(r);
+    draws[set.rows[r].group].test.push_back(r);
+  }
+  std::vector<std::string> models{"process"};
+  models.insert(models.end(), run.controls.begin(), run.controls.end());
+  std::vector<std::vector<double>> predicted(models.size());
+  std::vector<double> truth;
+  FewShotOptions options = run.options;
+  options.folds = 0;
+  const size_t quantity = set.boards[board].quantity;
+  for (auto& [group, draw] : draws) {
+    for (const size_t r : measured)
+      if (set.rows[r].group != group) draw.train.push_back(r);
+    const DrawLabels labels = labels_of_draw(set, board, draw);
+    for (size_t m = 0; m < models.size(); ++m) {
+      std::vector<double> answers;
+      if (m == 0) {
+        EDGESAGE_ASSIGN_OR_RETURN(FewShotFit fit, fit_few_shot(set.pool.few_shot[quantity], library,
+                                                               labels.network, labels.y, options));
+        answers = std::move(fit.log_cost);
+      } else {
+        answers = control_answers(set, board, draw, models[m]);
+      }
+      for (const size_t r : draw.test)
+        predicted[m].push_back(std::exp(answers[set.rows[r].network]));
+    }
+    for (const size_t r : draw.test) truth.push_back(set.boards[board].labels[r]);
+  }
+  std::vector<FewShotRow> rows;
+  for (size_t m = 0; m < models.size(); ++m) {
+    rows.push_back(row_of(set, board, set.rows.size() - 1, 0, models[m]));
+    rows.back().accuracy = accuracy(truth, predicted[m]);
+  }
   return rows;
 }
 

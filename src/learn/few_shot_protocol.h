@@ -62,6 +62,13 @@ struct FewShotRun {
 // The set is of cells of NAS-Bench-201, the only ones that "brp-nas" (src/learn/brp_nas.h) knows.
 [[nodiscard]] bool brp_nas_learns(const MeasuredSet& set);
 
+// Each group of rows predicted from all other rows of the board; n is the most labels there may be.
+// Without intervals.
+[[nodiscard]] Result<std::vector<FewShotRow>> run_leave_group_out(const MeasuredSet& set,
+                                                                  size_t board,
+                                                                  const DeviceLibrary& library,
+                                                                  const FewShotRun& run);
+
 // All models of one draw. The library is of the pool's networks for the board's quantity.
 [[nodiscard]] Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t board,
                                                            const DeviceLibrary& library, size_t n,

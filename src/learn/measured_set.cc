@@ -11,6 +11,7 @@
 
 #include "src/base/csv.h"
 #include "src/base/file.h"
+#include "src/io/ncnn_reader.h"
 #include "src/learn/label_file.h"
 #include "src/learn/published_codes.h"
 #include "src/spaces/published.h"
@@ -136,6 +137,62 @@ Result<MeasuredSet> load_published_set(std::string_view id, const std::filesyste
     for (const size_t row : source)
       board.labels.push_back(label_of(table.rows[row][at], column, board.below_resolution));
     set.boards.push_back(std::move(board));
+  }
+  return set;
+}
+
+Result<MeasuredSet> load_ncnn_set(const std::filesystem::path& directory, int threads) {
+  EDGESAGE_ASSIGN_OR_RETURN(const CsvTable inputs, read_table(directory / "ncnn_model_inputs.csv"));
+  const std::filesystem::path path = directory / "ncnn_boards.csv";
+  EDGESAGE_ASSIGN_OR_RETURN(const CsvTable table, read_table(path));
+  std::vector<size_t> at;
+  for (const char* name : {"block", "device", "num_threads", "gpu_device", "model", "min_ms"}) {
+    EDGESAGE_ASSIGN_OR_RETURN(const size_t column, column_of(table, name, path));
+    at.push_back(column);
+  }
+  MeasuredSet set;
+  set.id = "ncnn";
+  std::vector<std::string> names, groups;
+  std::unordered_map<std::string, size_t> row_of;
+  for (const auto& input : inputs.rows) {
+    const std::string& name = input[0];
+    std::error_code ignored;
+    if (!std::filesystem::exists(directory / "ncnn_param" / (name + ".param"), ignored)) continue;
+    row_of.emplace(name, names.size());
+    groups.push_back(name.ends_with("_int8") ? name.substr(0, name.size() - 5) : name);
+    names.push_back(name);
+  }
+  const auto builder = [&](const std::string& name) -> Result<NamedGraph> {
+    const auto input = std::find_if(inputs.rows.begin(), inputs.rows.end(),
+                                    [&](const auto& row) { return row[0] == name; });
+    std::vector<int64_t> shape;
+    for (const size_t column : {size_t{3}, size_t{2}, size_t{1}})
+      shape.push_back(std::strtoll((*input)[column].c_str(), nullptr, 10));
+    const std::filesystem::path file = directory / "ncnn_param" / (name + ".param");
+    EDGESAGE_ASSIGN_OR_RETURN(const std::string text, read_text(file, ErrorCode::kBadModel));
+    // Inputs whose shape is in the file need none; for the others it is the same under any name.
+    auto graph = read_ncnn(text, name);
+    for (const char* input_name : {"data", "input", "in0", "images", "input.1"})
+      if (!graph) graph = read_ncnn(text, name, {{input_name, shape}});
+    if (!graph) return tl::unexpected(graph.error());
+    return NamedGraph{std::move(*graph), "ncnn"};
+  };
+  EDGESAGE_ASSIGN_OR_RETURN(const Target target, target_from_name("generic"));
+  const std::vector<Quantity> quantities{Quantity::kLatencyMs};
+  EDGESAGE_ASSIGN_OR_RETURN(set.pool, make_pool(names, target, quantities, builder, threads));
+  add_rows(names, groups, set);
+  std::unordered_map<std::string, size_t> board_of;
+  for (const auto& row : table.rows) {
+    const auto model = row_of.find(row[at[4]]);
+    if (model == row_of.end()) continue;
+    const std::string device =
+        fmt::format("{}, {} {}, block {}", row[at[1]], row[at[2]],
+                    row[at[3]].starts_with("-1") ? "threads" : "threads and GPU", row[at[0]]);
+    const auto [place, fresh] = board_of.emplace(device, set.boards.size());
+    if (fresh) set.boards.push_back({device, 0, std::vector<double>(set.rows.size(), kNaN), 0});
+    const BoardColumn column{.to_unit = 1};
+    MeasuredSet::Board& board = set.boards[place->second];
+    board.labels[model->second] = label_of(row[at[5]], column, board.below_resolution);
   }
   return set;
 }

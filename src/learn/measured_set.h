@@ -54,6 +54,12 @@ struct PublishedSetInfo {
                                                      int threads, size_t most_rows = 0,
                                                      const PoolProgress& progress = {});
 
+// The networks of ncnn's benchmark on its boards, from their .param files (of int8 twins too); a
+// board is one run of the benchmark: device, threads, CPU or GPU. Labels are the least of its
+// loops. A network and its int8 twin are one group. Errors as above.
+[[nodiscard]] Result<MeasuredSet> load_ncnn_set(const std::filesystem::path& directory,
+                                                int threads);
+
 // Label files of several devices that are lowered alike; rows are the networks that all have.
 [[nodiscard]] Result<MeasuredSet> load_labelled_set(std::span<const std::filesystem::path> files,
                                                     const Target& target, Quantity quantity,
