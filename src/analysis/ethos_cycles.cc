@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include "src/analysis/ethos_machine.h"
-#include "src/analysis/liveness.h"
+#include "src/analysis/ethos_maps.h"
+#include "src/analysis/ethos_staging.h"
 #include "src/analysis/row_costs.h"
 #include "src/analysis/weight_stats.h"
 
@@ -16,7 +17,7 @@ int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / uni
 int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * unit; }
 
 // Bytes that a row reads and writes in its memories, counting what blocks fetch again.
-double feature_map_bytes(const Row& row, const EthosTiling& t) {
+EthosTraffic feature_map_traffic(const Row& row, const EthosTiling& t) {
   const double ifm_width = bits_per_element(row.ifm_type) / 8.0;
   const double ofm_width = bits_per_element(row.ofm_type) / 8.0;
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
@@ -24,9 +25,8 @@ double feature_map_bytes(const Row& row, const EthosTiling& t) {
   const double written = pixels * groups * real(t.stored_ofm_c) * ofm_width;
   const EthosKernel kernel = ethos_kernel(row);
   if (kernel == EthosKernel::kElementwise) {
-    double read = pixels * real(t.stored_ofm_c) * ifm_width;
-    if (row.has_ifm2 && !row.ifm2_constant) read *= 2;
-    return read + written;
+    const double read = pixels * real(t.stored_ofm_c) * ifm_width;
+    return {.read = {read, row.has_ifm2 && !row.ifm2_constant ? read : 0}, .written = written};
   }
   const double area =
       real(std::min(t.ifm.h, t.block.ifm_h)) * real(std::min(t.ifm.w, t.block.ifm_w));
@@ -34,7 +34,20 @@ double feature_map_bytes(const Row& row, const EthosTiling& t) {
   const double parts = real(divide_up(t.kernel_h, 8)) * real(divide_up(t.kernel_w, 8));
   const double read = area * real(t.stored_ifm_c) * real(t.blocks_hw) *
                       (per_depth ? real(t.blocks_c) : 1.0) * parts * t.repeats * ifm_width;
-  return read + written;
+  return {.read = {read, 0}, .written = written};
+}
+
+// A constant operand stays in the slow memory and is read with the block, a run of channels at a
+// time: short runs waste the rest of a burst. One value of eight bits is part of the command.
+double constant_operand_bytes(const Row& row, const EthosTiling& t) {
+  constexpr double kBurst = 128;
+  if (ethos_kernel(row) != EthosKernel::kElementwise || !row.has_ifm2 || !row.ifm2_constant ||
+      row.ifm2.elements() <= 1)
+    return 0;
+  const double width = bits_per_element(row.ifm_type) / 8.0;
+  const double run = std::min(real(t.block.ifm_c) * width, kBurst);
+  const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
+  return pixels * real(t.stored_ofm_c) * width * kBurst / std::max(run, 1.0);
 }
 
 struct WeightBytes {
@@ -84,27 +97,67 @@ Row within_reason(const Row& row) {
   return result;
 }
 
-// Walks the rows in order: whether weights are fetched ahead depends on the row before.
+// Walks the rows in order: whether weights are fetched ahead depends on the row before. Where DRAM
+// holds what SRAM cannot, all rows' memory cycles follow once the rows' needs are known.
 class Estimator {
  public:
-  Estimator(const Graph& graph, const Lowering& lowering, std::span<const WeightStats> weights,
-            std::span<const int64_t> live_bytes)
+  Estimator(const Graph& graph, const Lowering& lowering, std::span<const WeightStats> weights)
       : graph_(graph),
         lowering_(lowering),
         machine_(ethos_machine(lowering.target)),
         weights_(weights),
-        live_(live_bytes),
         is_input_(marked(graph.main(), graph.main().inputs)),
         is_output_(marked(graph.main(), graph.main().outputs)),
         last_reader_(lowering.rows.size(), -1) {
     for (size_t i = 0; i < lowering.rows.size(); ++i)
       for (const int32_t producer : lowering.rows[i].inputs)
         last_reader_[static_cast<size_t>(producer)] = static_cast<int32_t>(i);
+    if (machine_.fast_memory > 0) plan();
   }
+
+  std::vector<RowCycles> run() {
+    std::vector<RowCycles> cycles(lowering_.rows.size());
+    for (size_t i = 0; i < cycles.size(); ++i) {
+      if (lowering_.rows[i].placement == Placement::kNpu)
+        cycles[i] = row_cycles(i);
+      else
+        previous_ = 0;
+    }
+    if (machine_.fast_memory > 0) add_memory_cycles(cycles);
+    return cycles;
+  }
+
+ private:
+  // What a row moves between memories.
+  struct Moved {
+    EthosTraffic traffic;
+    double fast_bytes = 0, slow_bytes = 0;  // besides feature maps
+    int64_t blocks_hw = 0;
+  };
+
+  // Which rows run together, before their blocks are chosen.
+  void plan() {
+    const size_t count = lowering_.rows.size();
+    std::vector<uint8_t> chained(count, 0);
+    std::vector<double> weights(count, 0);
+    for (size_t i = 0; i < count; ++i) {
+      const Row& row = lowering_.rows[i];
+      if (row.placement != Placement::kNpu) continue;
+      chained[i] = is_chained(i) ? 1 : 0;
+      weights[i] =
+          weight_bytes(graph_, within_reason(row), weights_[i].encoded_bits_estimate, false).all();
+    }
+    maps_ = ethos_maps(graph_, lowering_, chained);
+    cascades_ = ethos_cascades(lowering_, maps_, weights, memory_limit());
+    moved_.resize(count);
+  }
+
+  int64_t memory_limit() const { return static_cast<int64_t>(machine_.fast_memory); }
 
   RowCycles row_cycles(size_t index) {
     const Row row = within_reason(lowering_.rows[index]);
-    EthosTiling t = ethos_tiling(machine_, row);
+    EthosTiling t =
+        ethos_tiling(machine_, row, cascades_.lines.empty() ? 0 : cascades_.lines[index]);
     if (reads_input(row)) t.stored_ifm_c = t.ifm.c;
     if (writes_output(row)) t.stored_ofm_c = t.ofm.c;
     const WeightBytes weights =
@@ -112,7 +165,7 @@ class Estimator {
     RowCycles cycles;
     const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
     const double unbuffered = ethos_compute_cycles(machine_, row, t, true);
-    const double moved = feature_map_bytes(row, t);
+    EthosTraffic traffic = feature_map_traffic(row, t);
     const bool fetched_ahead =
         weights.all() > 0 &&
         (t.blocks_hw > 1 || weights.all() + machine_.dma_latency < 0.83 * unbuffered);
@@ -125,18 +178,19 @@ class Estimator {
       slow_bytes = weights.scales * real(t.blocks_hw) + fetched_late(row, weights);
       cycles.npu += exposed_fetch(row, weights);
     }
-    slow_bytes += table_bytes(row);
+    slow_bytes += table_bytes(row) + constant_operand_bytes(row, t);
     if (machine_.is_u85 && !elementwise) cycles.npu = 1.2 * cycles.npu + 150;  // fitted
     previous_ = cycles.npu;
-    spread(row, index, moved, fast_bytes, slow_bytes, cycles);
-    if (machine_.is_u85) add_latency(row, t, cycles);
-    if (machine_.is_u85 && elementwise && is_chained(index)) cycles = {};
+    if (machine_.fast_memory <= 0) {
+      cycles.sram = (traffic.all() + fast_bytes) / machine_.sram_bytes;
+      cycles.flash = slow_bytes / machine_.flash_bytes;
+      return cycles;
+    }
+    traffic.weight_buffer = cycles.weight_buffer_bytes;
+    moved_[index] = {traffic, fast_bytes, slow_bytes, t.blocks_hw};
     return cycles;
   }
 
-  void skip() { previous_ = 0; }
-
- private:
   // Constants of a softmax: the exponential's table, and zeros that spread one value over all.
   static double table_bytes(const Row& row) {
     if (row.op_kind != OpKind::kSoftmax || row.ofm.c <= 1 || !row.ofm_tensors.empty()) return 0;
@@ -167,27 +221,48 @@ class Estimator {
     return std::max(piece / slow_rate() + machine_.dma_latency - previous_, 0.0);
   }
 
-  // Feature maps are in SRAM; on U65 and U85 those of the model's inputs and outputs, and what
-  // does not fit, are in DRAM.
-  void spread(const Row& row, size_t index, double moved, double fast_bytes, double slow_bytes,
-              RowCycles& cycles) const {
-    if (machine_.flash_bytes > 0) {
-      cycles.sram = (moved + fast_bytes) / machine_.sram_bytes;
-      cycles.flash = slow_bytes / machine_.flash_bytes;
-      return;
+  // Feature maps are in SRAM where they fit, else in DRAM.
+  void add_memory_cycles(std::vector<RowCycles>& cycles) const {
+    std::vector<EthosTraffic> traffic;
+    for (const Moved& m : moved_) traffic.push_back(m.traffic);
+    const std::vector<uint8_t> staged =
+        ethos_staged(lowering_, maps_, cascades_, traffic, memory_limit());
+    const auto is_fast = [&](int32_t map) {
+      return map >= 0 && staged[static_cast<size_t>(map)] != 0;
+    };
+    for (size_t i = 0; i < cycles.size(); ++i) {
+      if (lowering_.rows[i].placement != Placement::kNpu) continue;
+      if (maps_.leaders[i] != static_cast<int32_t>(i)) {
+        cycles[i] = {};
+        continue;
+      }
+      const EthosRowMaps& maps = maps_.rows[i];
+      double fast = moved_[i].fast_bytes, slow = moved_[i].slow_bytes;
+      (is_fast(maps_.rows[last_chained(i)].written) ? fast : slow) += moved_[i].traffic.written;
+      for (int side = 0; side < 2; ++side)
+        (is_fast(maps.read[side]) ? fast : slow) += moved_[i].traffic.read[side];
+      cycles[i].dram = slow / machine_.dram_bytes;
+      cycles[i].sram = fast / machine_.sram_bytes;
+      if (machine_.is_u85)
+        add_latency(within_reason(lowering_.rows[i]), moved_[i].blocks_hw, cycles[i]);
     }
-    const bool is_full = index < live_.size() && real(live_[index]) > machine_.fast_memory;
-    const double share = is_full || touches_border(row) ? 1.0 : 0.0;
-    cycles.dram = (slow_bytes + moved * share) / machine_.dram_bytes;
-    cycles.sram = (fast_bytes + moved * (1 - share)) / machine_.sram_bytes;
+  }
+
+  // The last of the rows that are done in this one.
+  size_t last_chained(size_t index) const {
+    size_t last = index;
+    while (last + 1 < maps_.leaders.size() &&
+           maps_.leaders[last + 1] == static_cast<int32_t>(index))
+      ++last;
+    return last;
   }
 
   // U85 waits for each burst of DRAM: a pixel of a model input, and a group of scales.
-  void add_latency(const Row& row, const EthosTiling& t, RowCycles& cycles) const {
+  void add_latency(const Row& row, int64_t blocks_hw, RowCycles& cycles) const {
     constexpr double kReadBurst = 78.125, kWriteBurst = 19.53, kScales = 390.6, kBurst = 128;
     const double groups = real(divide_up(std::max<int64_t>(row.ofm.c, 1), 16));
     const bool convolves = row.weights >= 0;
-    double waits = convolves ? kScales * groups * real(t.blocks_hw) : 0.0;
+    double waits = convolves ? kScales * groups * real(blocks_hw) : 0.0;
     const auto bursts = [](const Shape4& s) {
       return real(s.n) * real(s.h) * real(s.w) * std::ceil(real(s.c) / kBurst);
     };
@@ -206,6 +281,7 @@ class Estimator {
   // U85 applies a sum or product to the result of the row before on its way to memory.
   bool is_chained(size_t index) const {
     const Row& row = lowering_.rows[index];
+    if (!machine_.is_u85 || ethos_kernel(row) != EthosKernel::kElementwise) return false;
     if (index == 0 || row.op_kind == OpKind::kSoftmax) return false;
     const auto before = static_cast<int32_t>(index) - 1;
     if (std::ranges::find(row.inputs, before) == row.inputs.end()) return false;
@@ -226,38 +302,30 @@ class Estimator {
   }
   bool reads_input(const Row& row) const { return any_marked(row.ifm_tensors, is_input_); }
   bool writes_output(const Row& row) const { return any_marked(row.ofm_tensors, is_output_); }
-  bool touches_border(const Row& row) const { return reads_input(row) || writes_output(row); }
 
   const Graph& graph_;
   const Lowering& lowering_;
   EthosMachine machine_;
   std::span<const WeightStats> weights_;       // one a row
-  std::span<const int64_t> live_;              // one a row
   std::vector<uint8_t> is_input_, is_output_;  // one a tensor
   std::vector<int32_t> last_reader_;           // of each row; -1 for none
-  double previous_ = 0;  // cycles of the row before, during which weights can be fetched
+  EthosMaps maps_;                             // of machines with DRAM, as the next two
+  EthosCascades cascades_;
+  std::vector<Moved> moved_;  // one a row
+  double previous_ = 0;       // cycles of the row before, during which weights can be fetched
 };
 
 }  // namespace
 
 std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering) {
-  return ethos_row_cycles(graph, lowering, row_weight_stats(graph, lowering),
-                          liveness(graph, lowering).live_bytes);
+  return ethos_row_cycles(graph, lowering, row_weight_stats(graph, lowering));
 }
 
 std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering,
-                                        std::span<const WeightStats> weights,
-                                        std::span<const int64_t> live_bytes) {
-  std::vector<RowCycles> cycles(lowering.rows.size());
-  if (!lowering.target.is_ethos() || graph.subgraphs.empty()) return cycles;
-  Estimator estimator(graph, lowering, weights, live_bytes);
-  for (size_t i = 0; i < cycles.size(); ++i) {
-    if (lowering.rows[i].placement == Placement::kNpu)
-      cycles[i] = estimator.row_cycles(i);
-    else
-      estimator.skip();
-  }
-  return cycles;
+                                        std::span<const WeightStats> weights) {
+  if (!lowering.target.is_ethos() || graph.subgraphs.empty())
+    return std::vector<RowCycles>(lowering.rows.size());
+  return Estimator(graph, lowering, weights).run();
 }
 
 }  // namespace edgesage

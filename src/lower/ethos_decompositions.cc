@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "src/lower/ethos_memory_rows.h"
@@ -325,15 +328,58 @@ void lower_depthwise(RowBuilder& builder, int32_t index) {
   builder.add(std::move(sorted));
 }
 
-void lower_leaky_relu(RowBuilder& builder, int32_t index) {
-  const Row whole = builder.make(index, RowKind::kActivation, Placement::kNpu);
-  const Operator& op = builder.op(index);
+namespace {
+
+bool keeps_scale(const RowBuilder& builder, const Operator& op) {
   const Tensor* in = input_tensor(builder.subgraph(), op, 0);
   const Tensor* out = output_tensor(builder.subgraph(), op, 0);
-  const bool same_scale = in != nullptr && out != nullptr &&
-                          in->quantization.scale == out->quantization.scale &&
-                          in->quantization.zero_point == out->quantization.zero_point;
-  if (is_u85(builder) || same_scale) {
+  return in != nullptr && out != nullptr && in->quantization.scale == out->quantization.scale &&
+         in->quantization.zero_point == out->quantization.zero_point;
+}
+
+struct Slopes {
+  double least = 0, most = 0;
+};
+
+template <class T>
+std::optional<Slopes> slopes_of(std::span<const std::byte> bytes,
+                                const Quantization& quantization) {
+  if (bytes.size() < sizeof(T) || quantization.scale.empty()) return std::nullopt;
+  const int64_t zero = quantization.zero_point.empty() ? 0 : quantization.zero_point.front();
+  int64_t least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::min();
+  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    least = std::min<int64_t>(least, value);
+    most = std::max<int64_t>(most, value);
+  }
+  const auto scale = static_cast<double>(quantization.scale.front());
+  return Slopes{static_cast<double>(least - zero) * scale,
+                static_cast<double>(most - zero) * scale};
+}
+
+// Of a PRELU; nullopt where they are not constant or not at hand.
+std::optional<Slopes> slopes_of(const RowBuilder& builder, const Operator& op) {
+  const Tensor* alpha = input_tensor(builder.subgraph(), op, 1);
+  if (alpha == nullptr || !alpha->is_constant()) return std::nullopt;
+  const std::span<const std::byte> bytes = builder.graph().constant(*alpha);
+  switch (alpha->type) {
+    case DataType::kInt8:
+      return slopes_of<int8_t>(bytes, alpha->quantization);
+    case DataType::kUInt8:
+      return slopes_of<uint8_t>(bytes, alpha->quantization);
+    case DataType::kInt16:
+      return slopes_of<int16_t>(bytes, alpha->quantization);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void lower_leaky_relu(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kActivation, Placement::kNpu);
+  if (is_u85(builder) || keeps_scale(builder, builder.op(index))) {
     builder.add(whole);
     return;
   }
@@ -342,6 +388,46 @@ void lower_leaky_relu(RowBuilder& builder, int32_t index) {
   Row maximum = closing(whole, RowKind::kMinMax, whole.ofm, {small, large});
   maximum.ifm_type = whole.ofm_type;
   builder.add(std::move(maximum));
+}
+
+bool has_one_slope(const RowBuilder& builder, int32_t index) {
+  const std::optional<Slopes> slopes = slopes_of(builder, builder.op(index));
+  return slopes && slopes->least == slopes->most;
+}
+
+void lower_prelu(RowBuilder& builder, int32_t index) {
+  const Row whole = builder.make(index, RowKind::kActivation, Placement::kNpu);
+  const Operator& op = builder.op(index);
+  const Tensor* alpha = input_tensor(builder.subgraph(), op, 1);
+  const std::optional<Slopes> slopes = slopes_of(builder, op);
+  const auto scaled_by_slopes = [&](Row row) {
+    row.has_ifm2 = true;
+    row.ifm2 = alpha != nullptr ? to_shape4(*alpha) : Shape4{};
+    row.ifm2_constant = alpha != nullptr && alpha->is_constant();
+    return builder.add(std::move(row));
+  };
+  Row last = closing(whole, RowKind::kMinMax, whole.ofm, {});
+  last.ifm_type = whole.ofm_type;
+  last.has_ifm2 = true;
+  last.ifm2 = whole.ofm;
+  // Slopes below one: the larger of the input and the scaled input.
+  const bool maximum = alpha != nullptr && alpha->is_constant() && (!slopes || slopes->most < 1);
+  if (maximum) {
+    if (keeps_scale(builder, op))
+      last.ifm_tensors = whole.ifm_tensors;
+    else
+      last.inputs.push_back(builder.add(opening(whole, RowKind::kMul, whole.ifm, whole.ofm)));
+    last.inputs.push_back(scaled_by_slopes(opening(whole, RowKind::kMul, whole.ifm, whole.ofm)));
+  } else {  // both signs apart, then their sum
+    const int32_t negative = builder.add(opening(whole, RowKind::kMinMax, whole.ifm, whole.ifm));
+    Row product = opening(whole, RowKind::kMul, whole.ifm, whole.ofm);
+    std::erase_if(product.ifm_tensors, [&](int32_t t) { return t == op.inputs.front(); });
+    product.inputs = {negative};
+    last.inputs.push_back(scaled_by_slopes(std::move(product)));
+    last.inputs.push_back(builder.add(opening(whole, RowKind::kActivation, whole.ifm, whole.ofm)));
+    last.kind = RowKind::kAdd;
+  }
+  builder.add(std::move(last));
 }
 
 }  // namespace edgesage::ethos

@@ -16,5 +16,9 @@ void lower_squared_difference(RowBuilder& builder, int32_t index);
 void lower_transpose(RowBuilder& builder, int32_t index);
 void lower_depthwise(RowBuilder& builder, int32_t index);
 void lower_leaky_relu(RowBuilder& builder, int32_t index);
+void lower_prelu(RowBuilder& builder, int32_t index);  // with several slopes
+
+// Whether a PRELU has one slope, constant: it is then a LEAKY_RELU.
+[[nodiscard]] bool has_one_slope(const RowBuilder& builder, int32_t index);
 
 }  // namespace edgesage::ethos

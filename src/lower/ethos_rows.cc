@@ -114,6 +114,8 @@ Lower special_lowering(const RowBuilder& builder, const Operator& op) {
       return ethos::lower_depthwise;
     case OpKind::kLeakyRelu:
       return ethos::lower_leaky_relu;
+    case OpKind::kPrelu:
+      return ethos::lower_prelu;
     case OpKind::kConcatenation:
     case OpKind::kPack:
       return ethos::lower_concatenation;
@@ -163,7 +165,9 @@ void lower_npu_operator(RowBuilder& builder, int32_t index) {
   const Operator& op = builder.op(index);
   const Tensor* input = input_tensor(builder.subgraph(), op, operand_roles(op).ifm);
   const DataType type = input != nullptr ? input->type : DataType::kUnknown;
-  const bool looked_up = is_lut(op.kind, type);
+  // A PRELU of several slopes has no table.
+  const bool sloped = op.kind == OpKind::kPrelu && !ethos::has_one_slope(builder, index);
+  const bool looked_up = !sloped && is_lut(op.kind, type);
   if ((is_clamp(op.kind) || looked_up) && fuse_activation(builder, index)) return;
   if (looked_up) {
     builder.add(builder.make(index, RowKind::kLut, Placement::kNpu));
