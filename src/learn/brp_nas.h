@@ -5,12 +5,13 @@
 // As published: the graph, four layers of 600, layer normalisation, AdamW with weight decay 5e-4,
 // L1 loss, 250 epochs, dropout 0.002. Here training takes batches of 10 with a cosine from 8e-4 to
 // zero, and learns from all labels; the authors' released configuration takes single networks from
-// 4e-4, halves the rate where another 100 labels say so, and may stop early.
+// 4e-4, halves the rate where another 100 labels say so, and may stop early. Not known: how the
+// published labels were scaled, and which of the two ways of training a published figure is of.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "edgesage/result.h"

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+
+#include "src/learn/few_shot_protocol.h"
+#include "tests/support/test_paths.h"
 
 namespace edgesage {
 namespace {
@@ -237,6 +239,28 @@ TEST(BrpNas, RejectsWhatCannotBeLearned) {
   EXPECT_EQ(code({1, 2}, {.batch = 0}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code({1, 2}, {.dropout = 1}), ErrorCode::kInvalidArgument);
   EXPECT_FALSE(BrpNas::train({}, {}, {}));
+}
+
+TEST(BrpNas, IsJudgedOnTheSameDrawAsTheProcess) {
+  const auto data = test::data_dir();
+  EDGESAGE_REQUIRE(data.has_value(), "the published measurements are not there");
+  auto set = load_published_set("latbench", *data / "data", 0, 300);
+  ASSERT_TRUE(set) << set.error().to_string();
+  ASSERT_TRUE(brp_nas_learns(*set));
+  const DeviceLibrary library = make_device_library(set->pool.few_shot[0], 1500, 1, 0);
+  FewShotRun run;
+  run.brp_nas = true;
+  run.controls = {"constant"};
+  const auto rows = run_few_shot(*set, 0, library, 40, 1, run);
+  ASSERT_TRUE(rows) << rows.error().to_string();
+  ASSERT_EQ(rows->size(), 3u);
+  const FewShotRow &process = (*rows)[0], &learned = (*rows)[1], &constant = (*rows)[2];
+  EXPECT_EQ(learned.model, "brp-nas");
+  EXPECT_EQ(learned.n, 40u);
+  EXPECT_EQ(learned.accuracy.count, process.accuracy.count);
+  EXPECT_LT(learned.accuracy.mape, constant.accuracy.mape / 2);
+  set->id = "labels of a user";
+  EXPECT_FALSE(brp_nas_learns(*set));
 }
 
 }  // namespace
