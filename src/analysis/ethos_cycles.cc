@@ -16,10 +16,21 @@ double real(int64_t value) { return static_cast<double>(value); }
 int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * unit; }
 
+// The steps of a softmax at every pixel of a map are stored plainly, so that an element-wise block
+// reads and writes runs of a few channels, shorter than a burst.
+double burst_waste(const Row& row, int64_t channels, int64_t block_c, double width) {
+  constexpr double kBurst = 32;
+  const bool map = row.op_kind == OpKind::kSoftmax && row.ofm.h * row.ofm.w > 1;
+  if (!map || ethos_kernel(row) != EthosKernel::kElementwise || channels == block_c) return 1;
+  return std::max(kBurst / std::max(real(block_c) * width, 1.0), 1.0);
+}
+
 // Bytes that a row reads and writes in its memories, counting what blocks fetch again.
 EthosTraffic feature_map_traffic(const Row& row, const EthosTiling& t) {
-  const double ifm_width = bits_per_element(row.ifm_type) / 8.0;
-  const double ofm_width = bits_per_element(row.ofm_type) / 8.0;
+  double ifm_width = bits_per_element(row.ifm_type) / 8.0;
+  double ofm_width = bits_per_element(row.ofm_type) / 8.0;
+  ifm_width *= burst_waste(row, t.ifm.c, t.block.ifm_c, ifm_width);
+  ofm_width *= burst_waste(row, t.ofm.c, t.block.c, ofm_width);
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
   const double groups = real(row.ofm.c) / real(std::max<int64_t>(t.ofm.c, 1));
   const double written = pixels * groups * real(t.stored_ofm_c) * ofm_width;
@@ -45,7 +56,8 @@ double constant_operand_bytes(const Row& row, const EthosTiling& t) {
       row.ifm2.elements() <= 1)
     return 0;
   const double width = bits_per_element(row.ifm_type) / 8.0;
-  const double run = std::min(real(t.block.ifm_c) * width, kBurst);
+  const bool whole = row.ifm2.c == t.block.ifm_c;  // pixels of a block lie side by side
+  const double run = whole ? kBurst : std::min(real(t.block.ifm_c) * width, kBurst);
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
   return pixels * real(t.stored_ofm_c) * width * kBurst / std::max(run, 1.0);
 }
@@ -195,7 +207,7 @@ class Estimator {
   static double table_bytes(const Row& row) {
     if (row.op_kind != OpKind::kSoftmax || row.ofm.c <= 1 || !row.ofm_tensors.empty()) return 0;
     if (row.kind == RowKind::kShift) return 192;
-    return row.kind == RowKind::kAdd ? 8 * real(row.ofm.c) : 0;
+    return row.kind == RowKind::kAdd ? 8 * real(row.ofm.w) * real(row.ofm.c) : 0;
   }
 
   double slow_rate() const {

@@ -26,6 +26,12 @@ EthosOutputRates output_rates(int32_t macs_per_cycle) {
   }
 }
 
+// The machine dilates by two itself; wider gaps are filled with zeros, which are multiplied.
+int64_t spread_kernel(int64_t side, int64_t dilation) {
+  const bool halved = dilation > 2 && dilation % 2 == 0;
+  return (side - 1) * (halved ? dilation / 2 : dilation) + 1;
+}
+
 }  // namespace
 
 EthosMachine ethos_machine(const Target& target) {
@@ -106,9 +112,11 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row) {
     t.ifm.h = row.kernel_h, t.ifm.w = row.kernel_w;
     stride_h = stride_w = 1;
   }
-  t.kernel_h = (row.kernel_h - 1) * int64_t{row.dilation_h} + 1;
-  t.kernel_w = (row.kernel_w - 1) * int64_t{row.dilation_w} + 1;
-  t.block = choose_ethos_block(m.array, kernel, t.ifm, t.ofm, t.kernel_h, t.kernel_w, stride_h,
+  t.kernel_h = spread_kernel(row.kernel_h, row.dilation_h);
+  t.kernel_w = spread_kernel(row.kernel_w, row.dilation_w);
+  Shape4 stripe = t.ofm;
+  if (lines > 0) stripe.h = std::min(stripe.h, lines);
+  t.block = choose_ethos_block(m.array, kernel, t.ifm, stripe, t.kernel_h, t.kernel_w, stride_h,
                                stride_w, bits_per_element(row.ifm_type));
   const auto inside = [](int64_t block, int64_t whole) {
     return std::max<int64_t>(std::min(block, whole), 1);
@@ -121,10 +129,11 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row) {
   t.blocks_c = divide_up(std::max<int64_t>(t.ofm.c, 1), t.c);
   t.blocks = std::max(real(t.ofm.h) / real(t.h), 1.0) * std::max(real(t.ofm.w) / real(t.w), 1.0) *
              std::max(real(t.ofm.c) / real(t.c), 1.0);
-  // Steps of a decomposition always use bricks.
+  // Steps of a decomposition always use bricks, but for a softmax at every pixel of a map.
   const bool inner = row.ofm_tensors.empty();
-  t.stored_ifm_c = inner ? round_up(t.ifm.c, 16) : ethos_stored_channels(t.ifm.c);
-  t.stored_ofm_c = inner ? round_up(t.ofm.c, 16) : ethos_stored_channels(t.ofm.c);
+  const bool plain = row.op_kind == OpKind::kSoftmax && row.ofm.h * row.ofm.w > 1;
+  t.stored_ifm_c = plain ? t.ifm.c : inner ? round_up(t.ifm.c, 16) : ethos_stored_channels(t.ifm.c);
+  t.stored_ofm_c = plain ? t.ofm.c : inner ? round_up(t.ofm.c, 16) : ethos_stored_channels(t.ofm.c);
   return t;
 }
 

@@ -53,12 +53,19 @@ Row closing(const Row& whole, RowKind kind, Shape4 ifm, std::vector<int32_t> inp
 }
 
 // 32-bit steps on one value a softmax, in order, after the count of leading zeros.
-constexpr std::array kReciprocal = {RowKind::kSub, RowKind::kSub, RowKind::kShift, RowKind::kMul,
-                                    RowKind::kAdd};
-constexpr std::array kNewtonStep = {RowKind::kMul, RowKind::kSub, RowKind::kMul, RowKind::kMul,
-                                    RowKind::kAdd};
-constexpr std::array kReciprocal16 = {RowKind::kSub,   RowKind::kShift, RowKind::kSub,
-                                      RowKind::kShift, RowKind::kShift, RowKind::kSub};
+struct Step {
+  RowKind kind = RowKind::kOther;
+  bool reads_two = false;  // two intermediate results, not one and a constant
+};
+constexpr std::array kReciprocal = {Step{RowKind::kSub}, Step{RowKind::kSub},
+                                    Step{RowKind::kShift, true}, Step{RowKind::kMul},
+                                    Step{RowKind::kAdd}};
+constexpr std::array kNewtonStep = {Step{RowKind::kMul, true}, Step{RowKind::kSub},
+                                    Step{RowKind::kMul, true}, Step{RowKind::kMul},
+                                    Step{RowKind::kAdd, true}};
+constexpr std::array kReciprocal16 = {Step{RowKind::kSub},   Step{RowKind::kShift},
+                                      Step{RowKind::kSub},   Step{RowKind::kShift, true},
+                                      Step{RowKind::kShift}, Step{RowKind::kSub}};
 
 struct SoftmaxRows {
   Shape4 all, one;  // every element; one value a softmax
@@ -106,20 +113,33 @@ void lower_softmax(RowBuilder& builder, int32_t index) {
   const int32_t sum = builder.add_inner(whole, RowKind::kReduce, rows.all, one, {rows.summands});
   const int32_t zeros = builder.add_inner(whole, RowKind::kShift, one, one, {sum});
   int32_t last = zeros;
-  const auto step = [&](RowKind kind) { last = builder.add_inner(whole, kind, one, one, {last}); };
+  // Whether a step combines two intermediate results shows in the traffic of maps only.
+  const auto read_two = [&](int32_t row, const Shape4& second) {
+    if (one.elements() <= 1) return;
+    builder.row(row).has_ifm2 = true;
+    builder.row(row).ifm2 = second;
+  };
+  const auto step = [&](const Step& next) {
+    last = builder.add_inner(whole, next.kind, one, one, {last});
+    if (next.reads_two) read_two(last, one);
+  };
   if (narrow) {
-    for (const RowKind kind : kReciprocal) step(kind);
+    for (const Step& next : kReciprocal) step(next);
     for (int i = 0; i < 3; ++i)
-      for (const RowKind kind : kNewtonStep) step(kind);
-    step(RowKind::kMul);
+      for (const Step& next : kNewtonStep) step(next);
   } else {
-    for (const RowKind kind : kReciprocal16) step(kind);
+    for (const Step& next : kReciprocal16) step(next);
+  }
+  if (narrow && one.elements() <= 1) {
+    step({RowKind::kMul});
+  } else {
     last = builder.add_inner(whole, RowKind::kMul, rows.all, rows.all, {rows.exponentials, last});
+    read_two(last, one);
   }
   // The shift is one value a softmax; U55 and U65 spread it by an addition first.
   if (!is_u85(builder))
     last = builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {rows.exponentials, last});
-  builder.add(closing(whole, RowKind::kShift, rows.all, {zeros, last}));
+  read_two(builder.add(closing(whole, RowKind::kShift, rows.all, {zeros, last})), rows.all);
 }
 
 void lower_mean(RowBuilder& builder, int32_t index) {

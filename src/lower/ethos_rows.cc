@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "src/lower/ethos_decompositions.h"
 #include "src/lower/ethos_memory_rows.h"
@@ -183,18 +184,50 @@ void lower_npu_operator(RowBuilder& builder, int32_t index) {
   builder.add(std::move(row));
 }
 
+// Operators that some output of the graph depends on. The others are dropped by the compiler,
+// though not by a runtime on a CPU.
+std::vector<uint8_t> needed_operators(const RowBuilder& builder) {
+  const auto& operators = builder.subgraph().operators;
+  std::vector<uint8_t> needed(operators.size(), 0);
+  // A graph without outputs says nothing of what is needed; what has no results works by its
+  // effect.
+  const bool unknown = builder.subgraph().outputs.empty();
+  std::vector<uint8_t> read(builder.subgraph().tensors.size(), 0);
+  const auto is_read = [&](int32_t tensor) {
+    return tensor >= 0 && static_cast<size_t>(tensor) < read.size() &&
+           (read[static_cast<size_t>(tensor)] != 0 || builder.is_graph_output(tensor));
+  };
+  for (size_t i = operators.size(); i-- > 0;) {
+    const Operator& op = operators[i];
+    const bool acts = op.outputs.empty() || op.kind == OpKind::kAssignVariable ||
+                      op.kind == OpKind::kCallOnce || op.kind == OpKind::kCustom;
+    if (!unknown && !acts && std::ranges::none_of(op.outputs, is_read)) continue;
+    needed[i] = 1;
+    for (const int32_t input : op.inputs)
+      if (input >= 0 && static_cast<size_t>(input) < read.size())
+        read[static_cast<size_t>(input)] = 1;
+  }
+  return needed;
+}
+
 }  // namespace
 
 void lower_ethos(RowBuilder& builder) {
   const auto count = static_cast<int32_t>(builder.subgraph().operators.size());
   // All placements first: whether an operator is free can depend on who reads its result.
+  const std::vector<uint8_t> needed = needed_operators(builder);
   for (int32_t index = 0; index < count; ++index) {
+    if (needed[static_cast<size_t>(index)] == 0) {
+      builder.place(index, Placement::kFolded, "no output needs it");
+      continue;
+    }
     std::string reason = ethos_obstacle(builder.graph(), builder.subgraph(), builder.op(index),
                                         builder.target().kind);
     const Placement placement = reason.empty() ? Placement::kNpu : Placement::kCpu;
     builder.place(index, placement, std::move(reason));
   }
   for (int32_t index = 0; index < count; ++index) {
+    if (needed[static_cast<size_t>(index)] == 0) continue;
     if (builder.is_placed_on(index, Placement::kNpu)) {
       lower_npu_operator(builder, index);
       if (!builder.op(index).outputs.empty()) split_thin_activation(builder, index);

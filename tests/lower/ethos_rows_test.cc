@@ -55,6 +55,61 @@ TEST(EthosRows, AConvolutionThatClampsAlreadyTakesNoSecondActivation) {
   EXPECT_EQ(kinds(lowering), (Kinds{"conv_2d", "lut"}));
 }
 
+TEST(EthosRows, PreluOfSeveralSlopesIsTheLargerOfTwoProducts) {
+  GraphBuilder net(int8_net());
+  auto x = net.input("x", {1, 16, 16, 8});
+  x = net.conv_2d(x, {.channels = 24, .kernel_h = 3, .kernel_w = 3});
+  x = net.prelu(x);
+  const Graph graph = finish(net, {x});
+  const Lowering lowering = lower(graph, kU55);
+  EXPECT_EQ(kinds(lowering), (Kinds{"conv_2d", "mul", "mul", "min_max"}));
+  EXPECT_EQ(lowering.operators[1].placement, Placement::kNpu);
+  const Row& scaled = lowering.rows[2];
+  EXPECT_TRUE(scaled.has_ifm2 && scaled.ifm2_constant);
+  EXPECT_EQ(scaled.ifm2.c, 24);
+  EXPECT_EQ(lowering.rows[3].inputs, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(lowering.rows[3].ofm_tensors, std::vector<int32_t>{x});
+}
+
+TEST(EthosRows, PreluOfOneSlopeIsATable) {
+  GraphBuilder net(int8_net());
+  auto x = net.input("x", {1, 16, 16, 8});
+  x = net.conv_2d(x, {.channels = 24, .kernel_h = 3, .kernel_w = 3});
+  Graph graph = finish(net, {net.prelu(x)});
+  Tensor& alpha =
+      graph.subgraphs[0].tensors[static_cast<size_t>(graph.main().operators[1].inputs[1])];
+  const std::vector<std::byte> ones(24, std::byte{1});
+  graph.buffers[static_cast<size_t>(alpha.buffer)] = make_buffer(ones);
+  EXPECT_EQ(kinds(lower(graph, kU55)), Kinds{"conv_2d"});
+  // A byte that differs, slopes of one and more, and slopes that are not at hand.
+  std::vector<std::byte> slopes = ones;
+  slopes.back() = std::byte{2};
+  alpha.quantization.scale = {1.0F};
+  alpha.quantization.zero_point = {0};
+  graph.buffers[static_cast<size_t>(alpha.buffer)] = make_buffer(slopes);
+  EXPECT_EQ(kinds(lower(graph, kU55)), (Kinds{"conv_2d", "min_max", "mul", "activation", "add"}));
+  graph.buffers[static_cast<size_t>(alpha.buffer)] = {};
+  EXPECT_EQ(kinds(lower(graph, kU55)).back(), "min_max");
+}
+
+TEST(EthosRows, WhatNoOutputNeedsIsFolded) {
+  GraphBuilder net(int8_net());
+  auto x = net.input("x", {1, 16, 16, 8});
+  x = net.conv_2d(x, {.channels = 16});
+  auto dead = net.conv_2d(x, {.channels = 8});
+  dead = net.softmax(dead);
+  x = net.conv_2d(x, {.channels = 32});
+  const Graph graph = finish(net, {x});
+  const Lowering lowering = lower(graph, kU55);
+  EXPECT_EQ(kinds(lowering), (Kinds{"conv_2d", "conv_2d"}));
+  for (const size_t index : {size_t{1}, size_t{2}}) {
+    EXPECT_EQ(lowering.operators[index].placement, Placement::kFolded);
+    EXPECT_EQ(lowering.operators[index].reason, "no output needs it");
+  }
+  EXPECT_EQ(lowering.rows[1].inputs, std::vector<int32_t>{0});
+  EXPECT_EQ(lower(graph, *target_from_name("generic")).rows.size(), 4U);
+}
+
 TEST(EthosRows, BelowEightChannelsTheClampIsARowOfItsOwn) {
   for (const int64_t channels : {7, 8}) {
     GraphBuilder net(int8_net());
