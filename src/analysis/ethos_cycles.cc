@@ -31,6 +31,7 @@ EthosTraffic feature_map_traffic(const Row& row, const EthosTiling& t) {
   double ofm_width = bits_per_element(row.ofm_type) / 8.0;
   ifm_width *= burst_waste(row, t.ifm.c, t.block.ifm_c, ifm_width);
   ofm_width *= burst_waste(row, t.ofm.c, t.block.c, ofm_width);
+  if (row.kind == RowKind::kTransposeConv && t.stored_ofm_c < 8) ofm_width *= 4;
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
   const double groups = real(row.ofm.c) / real(std::max<int64_t>(t.ofm.c, 1));
   const double written = pixels * groups * real(t.stored_ofm_c) * ofm_width;
@@ -48,18 +49,22 @@ EthosTraffic feature_map_traffic(const Row& row, const EthosTiling& t) {
   return {.read = {read, 0}, .written = written};
 }
 
-// A constant operand stays in the slow memory and is read with the block, a run of channels at a
-// time: short runs waste the rest of a burst. One value of eight bits is part of the command.
+// A constant operand, or the zeros of a border, stays in the slow memory and is read with the
+// block, a run of channels at a time: short runs waste the rest of a burst. One value of eight bits
+// is part of the command.
 double constant_operand_bytes(const Row& row, const EthosTiling& t) {
   constexpr double kBurst = 128;
-  if (ethos_kernel(row) != EthosKernel::kElementwise || !row.has_ifm2 || !row.ifm2_constant ||
-      row.ifm2.elements() <= 1)
-    return 0;
+  const bool border = row.kind == RowKind::kPad && row.ifm_tensors.empty();
+  const bool second = ethos_kernel(row) == EthosKernel::kElementwise && row.has_ifm2 &&
+                      row.ifm2_constant && row.ifm2.elements() > 1;
+  if (!border && !second) return 0;
   const double width = bits_per_element(row.ifm_type) / 8.0;
-  const bool whole = row.ifm2.c == t.block.ifm_c;  // pixels of a block lie side by side
+  const int64_t channels = border ? row.ofm.c : row.ifm2.c;
+  const bool whole = channels == t.block.ifm_c;  // pixels of a block lie side by side
   const double run = whole ? kBurst : std::min(real(t.block.ifm_c) * width, kBurst);
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
-  return pixels * real(t.stored_ofm_c) * width * kBurst / std::max(run, 1.0);
+  const auto stored = real(border ? channels : t.stored_ofm_c);
+  return pixels * stored * width * kBurst / std::max(run, 1.0);
 }
 
 struct WeightBytes {

@@ -234,9 +234,9 @@ double block_row_cycles(const EthosMachine& m, const Row& row, const EthosTiling
   const double outputs = real(t.h) * real(t.w) * real(t.c);
   const bool convolves = row.weights >= 0 || row.invented_weights;
   // Fewer than eight channels are written without bricks, a few bytes at a time.
-  const double thin = convolves && row.kind != RowKind::kFullyConnected && t.ofm.c < 8
-                          ? 16.0 / real(std::max<int64_t>(t.ofm.c, 1))
-                          : 1.0;
+  const bool buffered = row.kind == RowKind::kFullyConnected || row.kind == RowKind::kTransposeConv;
+  const double thin =
+      convolves && !buffered && t.ofm.c < 8 ? 16.0 / real(std::max<int64_t>(t.ofm.c, 1)) : 1.0;
   const double bias = convolves ? 10 * real(t.c) * (slow_bias ? m.dma_latency : 32.0) / 256 : 0.0;
   const double read = m.block_latency + m.fetch * inputs;
   const double written = m.block_latency + m.fetch * thin * outputs *
@@ -253,7 +253,8 @@ double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTi
                             bool slow_bias) {
   if (ethos_kernel(row) == EthosKernel::kElementwise) return elementwise_cycles(m, row, t);
   const double cycles = block_row_cycles(m, row, t, slow_bias) * t.repeats;
-  const bool moves = ethos_kernel(row) == EthosKernel::kPooling && t.kernel_h * t.kernel_w == 1;
+  const bool moves = ethos_kernel(row) == EthosKernel::kPooling && row.kind != RowKind::kResize &&
+                     t.kernel_h * t.kernel_w == 1;
   if (!moves || row.ofm.c >= 8) return cycles;
   // Few channels are not padded to whole units here; fitted.
   constexpr double kElement = 0.8, kStart = 220;

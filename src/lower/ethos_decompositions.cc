@@ -224,8 +224,12 @@ void lower_arg_max(RowBuilder& builder, int32_t index) {
   joined.groups = std::max<int64_t>(whole.ifm.c, 1);
   joined.ofm_type = DataType::kInt16;
   const int32_t joined_row = builder.add(std::move(joined));
-  const int32_t maximum = builder.add_inner(whole, RowKind::kMaxPool, whole.ifm, one, {joined_row});
+  const int64_t pixels = saturating_product(std::array{whole.ifm.h, whole.ifm.w});
+  const int32_t maximum =
+      builder.add_inner(whole, RowKind::kMaxPool, {whole.ifm.n, 1, pixels, whole.ifm.c},
+                        {whole.ifm.n, 1, pixels, 1}, {joined_row});
   builder.row(maximum).kernel_w = to_int32(whole.ifm.c);
+  builder.row(maximum).ifm_type = builder.row(maximum).ofm_type = DataType::kInt16;
   builder.add(closing(whole, RowKind::kLut, one, {maximum}));
 }
 
@@ -266,12 +270,16 @@ void lower_resize(RowBuilder& builder, int32_t index) {
     }
     at = next;
   }
-  if (last < 0) {
-    builder.add(whole);
-    return;
-  }
-  Row final_row = closing(whole, RowKind::kResize, at, {last});
+  Row final_row = last < 0 ? whole : closing(whole, RowKind::kResize, at, {last});
   final_row.ifm_type = whole.ifm_type;
+  if (op.kind == OpKind::kResizeBilinear) {  // an average over as many pixels as the scale
+    const auto scale = [](int64_t from, int64_t to) {
+      return from <= 1 ? 1
+                       : static_cast<int32_t>(std::clamp<int64_t>((to + from / 2) / from, 1, 8));
+    };
+    final_row.kernel_h = scale(whole.ifm.h, whole.ofm.h);
+    final_row.kernel_w = scale(whole.ifm.w, whole.ofm.w);
+  }
   builder.add(std::move(final_row));
 }
 

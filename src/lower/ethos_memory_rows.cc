@@ -170,7 +170,12 @@ void lower_pad(RowBuilder& builder, int32_t index) {
   else
     add_copy(builder, copy_of(builder, index, RowKind::kCopy), input, output);
   if (!spatial) {
-    add_border(builder, row, row.ofm);
+    // Channels that are filled up lie behind the pixel's own.
+    Shape4 border = row.ofm;
+    const bool deeper = row.ofm.n == row.ifm.n && row.ofm.h == row.ifm.h &&
+                        row.ofm.w == row.ifm.w && row.ofm.c > row.ifm.c;
+    if (deeper) border.c = row.ofm.c - row.ifm.c;
+    add_border(builder, row, border);
     return;
   }
   const Shape4 ofm = row.ofm;
