@@ -27,6 +27,7 @@ struct OperatorPrediction {
   // Empty for operators that the device's own tool does not price (CPU fallbacks of an NPU
   // compiler).
   std::optional<double> latency_ms;
+  std::optional<double> energy_mj;  // likewise; empty as well where energy was not learnt
   int64_t macs = 0;
   std::string placement;         // "npu", "delegate", "cpu", "folded"
   std::string placement_reason;  // the rule that kept it off the accelerator; may be empty
@@ -45,6 +46,7 @@ struct Prediction {
 
   std::optional<Interval> latency_ms;
   std::string latency_statistic;           // "estimate" (a compiler's figure), "min"
+  std::optional<Interval> energy_mj;       // one inference, as the labels were measured
   std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
   int64_t activations_bytes = 0;           // peak of live activations, by planning
   int64_t weights_bytes = 0;
@@ -56,6 +58,7 @@ struct Prediction {
   std::vector<std::string> warnings;  // fallbacks, unknown operators, another host
   std::vector<OperatorPrediction> operators;
   double overhead_ms = 0;
+  double overhead_mj = 0;  // the operators' energies and this sum to energy_mj
 };
 
 }  // namespace edgesage

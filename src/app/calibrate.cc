@@ -66,12 +66,14 @@ Status measure_budget(const CalibrateRequest& request, const PricedPool& priced,
       choose_first(priced.components, first, priced.space_of, request.pool.seed);
   EDGESAGE_RETURN_IF_ERROR(source.measure(names_at(priced, start)));
   std::vector<size_t> asked = start;
-  for (int round = 0; round < kMostRounds && !source.stopped(); ++round) {
+  // A machine that is too busy must not keep a calibration for hours.
+  const size_t most = budget + budget / 2 + 4;
+  for (int round = 0; round < kMostRounds && !source.stopped() && asked.size() < most; ++round) {
     const PoolLabels labels = labels_in_pool(priced, source.labels());
     if (labels.network.size() >= budget) break;
     const size_t missing = budget - labels.network.size();
     // Two rounds for the rest, so that the second knows of the first.
-    const size_t batch = round == 0 ? (missing + 1) / 2 : missing;
+    const size_t batch = std::min(round == 0 ? (missing + 1) / 2 : missing, most - asked.size());
     CalibrateOptions quick = options;
     quick.few_shot.smoother = false;
     EDGESAGE_ASSIGN_OR_RETURN(const LearntQuantity learnt,

@@ -74,7 +74,9 @@ Result<AccuracyTable> evaluate(const Context& context, const EvaluateRequest& re
     EDGESAGE_ASSIGN_OR_RETURN(const std::string device, device_of_labels(request.labels));
     EDGESAGE_ASSIGN_OR_RETURN(file, find_predictor(context, device));
   }
-  EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::load(file));
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const Predictor predictor,
+      Predictor::load(file, request.bfloat16 ? nn::Precision::kBfloat16 : nn::Precision::kFloat32));
   EDGESAGE_RETURN_IF_ERROR(check_split(predictor.data(), request.split));
   EDGESAGE_ASSIGN_OR_RETURN(const LabelledNetworks labelled, load_labels(context, request.labels));
   const Evaluation evaluation =

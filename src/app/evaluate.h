@@ -12,6 +12,7 @@ namespace edgesage::app {
 struct EvaluateRequest {
   LabelRequest labels;
   std::string predictor;  // a file; empty: the device's installed one
+  bool bfloat16 = false;  // weights in half the precision
   SplitOptions split;     // must be that of the training
 };
 

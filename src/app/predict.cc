@@ -42,7 +42,9 @@ void recognise_host(const Context& context, Loaded& loaded) {
 
 Status load_one(const Context& context, const PredictRequest& request,
                 const std::filesystem::path& file, std::vector<Loaded>& loaded) {
-  EDGESAGE_ASSIGN_OR_RETURN(Predictor predictor, Predictor::load(file));
+  EDGESAGE_ASSIGN_OR_RETURN(
+      Predictor predictor,
+      Predictor::load(file, request.bfloat16 ? nn::Precision::kBfloat16 : nn::Precision::kFloat32));
   loaded.push_back({std::move(predictor), {}, ""});
   loaded.back().options.level = request.level;
   recognise_host(context, loaded.back());

@@ -17,6 +17,7 @@ struct PredictRequest {
   std::vector<std::string> predictors;  // files; one serves its device in place of the installed
   ReadOptions read;                     // shapes of inputs
   double level = 0.9;                   // of the intervals
+  bool bfloat16 = false;                // weights in half the precision
   bool strict = false;  // kUnsupported for models outside the range, or with unknown operators
 };
 

@@ -181,8 +181,9 @@ Outlook outlook(std::span<const double> counts, std::span<const double> errors, 
   constexpr double kWorthIt = 0.05;
   Outlook result;
   result.more = more;
-  if (counts.size() != errors.size() || counts.size() < 2) return result;
-  result.error = errors.back();
+  if (counts.size() != errors.size() || counts.empty()) return result;
+  result.error = result.error_after = errors.back();
+  if (counts.size() < 2) return result;
   double sx = 0, sy = 0, sxx = 0, sxy = 0;
   const auto n = static_cast<double>(counts.size());
   for (size_t i = 0; i < counts.size(); ++i) {

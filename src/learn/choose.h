@@ -41,7 +41,7 @@ struct Outlook {
 };
 
 // Error as a power of the number of labels, fitted to the held-out errors of smaller fits.
-// `counts` and `errors` are pairs, at least two of them; the last is the present.
+// `counts` and `errors` are pairs; the last is the present. One alone says nothing of what follows.
 [[nodiscard]] Outlook outlook(std::span<const double> counts, std::span<const double> errors,
                               int64_t more = 12);
 

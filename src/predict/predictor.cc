@@ -93,7 +93,8 @@ Interval interval_of(double value, double half_width_log, double level) {
 }
 
 void add_operators(const Graph& graph, const Lowering& lowering, const RangeVerdict& verdict,
-                   const std::vector<double>* latencies, Prediction& out) {
+                   const std::vector<double>* latencies, const std::vector<double>* energies,
+                   Prediction& out) {
   const Subgraph& main = graph.main();
   const std::vector<int64_t> macs = operator_macs(graph);
   for (size_t i = 0; i < main.operators.size(); ++i) {
@@ -108,13 +109,14 @@ void add_operators(const Graph& graph, const Lowering& lowering, const RangeVerd
     op.known = !verdict.unknown_operator[i];
     const bool priced = !is_npu(lowering.target) || placed.placement != Placement::kCpu;
     if (latencies != nullptr && priced) op.latency_ms = (*latencies)[i];
+    if (energies != nullptr && priced) op.energy_mj = (*energies)[i];
     out.operators.push_back(std::move(op));
   }
 }
 
 }  // namespace
 
-Result<Predictor> Predictor::from(PredictorData data) {
+Result<Predictor> Predictor::from(PredictorData data, nn::Precision precision) {
   Predictor predictor;
   EDGESAGE_ASSIGN_OR_RETURN(predictor.target_, target_from_name(data.target));
   for (const PredictedQuantity& quantity : data.quantities) {
@@ -126,6 +128,7 @@ Result<Predictor> Predictor::from(PredictorData data) {
     if (!model || !model->set_parameters(parameters))
       return make_error(ErrorCode::kBadStore, data.device,
                         "the parameters do not fit the network that the file describes");
+    model->set_precision(precision);
     predictor.members_.push_back(std::move(*model));
   }
   for (std::vector<float>& parameters : data.members) parameters = {};  // the models hold them
@@ -133,9 +136,9 @@ Result<Predictor> Predictor::from(PredictorData data) {
   return predictor;
 }
 
-Result<Predictor> Predictor::load(const std::filesystem::path& path) {
+Result<Predictor> Predictor::load(const std::filesystem::path& path, nn::Precision precision) {
   EDGESAGE_ASSIGN_OR_RETURN(PredictorData data, load_predictor(path));
-  auto predictor = from(std::move(data));
+  auto predictor = from(std::move(data), precision);
   if (!predictor)
     return make_error(ErrorCode::kBadStore, path.string(), predictor.error().to_string());
   return predictor;
@@ -268,27 +271,36 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   const bool runs_on_device = std::any_of(
       lowering.rows.begin(), lowering.rows.end(),
       [&](const Row& row) { return !is_npu(target_) || row.placement == Placement::kNpu; });
-  const std::vector<double>* latencies = nullptr;
+  const std::vector<double>*latencies = nullptr, *energies = nullptr;
   for (size_t q = 0; q < quantities_.size(); ++q) {
     const double half = half_width(q, options.level, answer.spread[q], out.in_range);
-    const char* key = quantities_[q] == Quantity::kLatencyMs ? "latency_ms" : "peak_ram_bytes";
+    const Quantity quantity = quantities_[q];
+    const std::string key(is_maximum(quantity) ? "peak_ram_bytes" : quantity_name(quantity));
     if (!runs_on_device) {
       out.missing[key] = "nothing of it runs on the device";
       continue;
     }
     const Interval interval = interval_of(answer.value[q], half, options.level);
-    if (quantities_[q] == Quantity::kLatencyMs) {
-      out.latency_ms = interval;
-      out.overhead_ms = answer.overhead[q];
-      latencies = &answer.operators[q];
-    } else {
-      out.peak_ram_bytes = interval;
+    switch (quantity) {
+      case Quantity::kLatencyMs:
+        out.latency_ms = interval;
+        out.overhead_ms = answer.overhead[q];
+        latencies = &answer.operators[q];
+        break;
+      case Quantity::kSramBytes:
+        out.peak_ram_bytes = interval;
+        break;
+      case Quantity::kEnergyMj:
+        out.energy_mj = interval;
+        out.overhead_mj = answer.overhead[q];
+        energies = &answer.operators[q];
+        break;
     }
   }
   if (!out.peak_ram_bytes && !out.missing.contains("peak_ram_bytes"))
     out.missing["peak_ram_bytes"] =
         "this predictor has not learnt memory; activations_bytes is planned";
-  add_operators(graph, lowering, verdict, latencies, out);
+  add_operators(graph, lowering, verdict, latencies, energies, out);
   return out;
 }
 

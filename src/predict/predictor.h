@@ -36,8 +36,12 @@ struct PredictOptions {
 class Predictor {
  public:
   // kBadStore where the parameters do not fit the network.
-  static Result<Predictor> from(PredictorData data);
-  static Result<Predictor> load(const std::filesystem::path& path);
+  // `precision` is that of the weights in memory: bfloat16 takes half of it, and less time, at a
+  // cost in accuracy that docs/performance.md gives.
+  static Result<Predictor> from(PredictorData data,
+                                nn::Precision precision = nn::Precision::kFloat32);
+  static Result<Predictor> load(const std::filesystem::path& path,
+                                nn::Precision precision = nn::Precision::kFloat32);
 
   // Never fails: what cannot be known is missing with a reason, what is strange is a warning.
   [[nodiscard]] Prediction predict(const Graph& graph, const std::string& model,

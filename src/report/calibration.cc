@@ -11,18 +11,15 @@
 namespace edgesage::report {
 namespace {
 
-std::string optional_text(const std::optional<double>& value, int places) {
-  return value ? fmt::format("{:.{}f}", *value, places) : "-";
-}
-
 std::string quantity_text(const CalibratedQuantity& quantity) {
   std::string text = fmt::format(
       "{}: {} labels; held out: median error {:.1f} %, mean {:.1f} %, within 10 %: {:.0f} %\n",
       quantity.name, quantity.labels, quantity.median_ape, quantity.mape, quantity.within_10);
   for (size_t i = 0; i < quantity.levels.size(); ++i)
-    text += fmt::format("  {:.0f} % interval  +-{} %, covers {:.0f} % of the held out\n",
-                        quantity.levels[i], optional_text(quantity.half_width[i], 1),
-                        quantity.coverage[i]);
+    text += quantity.half_width[i]
+                ? fmt::format("  {:.0f} % interval  +-{:.1f} %, covers {:.0f} % of the held out\n",
+                              quantity.levels[i], *quantity.half_width[i], quantity.coverage[i])
+                : fmt::format("  {:.0f} % interval  too few labels\n", quantity.levels[i]);
   if (quantity.from_scratch_median_ape)
     text += fmt::format("  from scratch, without the other devices: {:.1f} %\n",
                         *quantity.from_scratch_median_ape);

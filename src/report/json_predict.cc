@@ -25,7 +25,7 @@ Json operators_json(const Prediction& prediction) {
                    {"kind", op.kind},
                    {"name", op.name},
                    {"latency_ms", or_null(op.latency_ms)},
-                   {"energy_mj", nullptr},
+                   {"energy_mj", or_null(op.energy_mj)},
                    {"macs", op.macs},
                    {"placement", text_or_null(op.placement)},
                    {"placement_reason", text_or_null(op.placement_reason)},
@@ -46,7 +46,9 @@ Json prediction_json(const Prediction& prediction) {
   Json latency = interval_json(prediction.latency_ms);
   if (!latency.is_null()) latency["statistic"] = prediction.latency_statistic;
   out["latency_ms"] = std::move(latency);
-  out["energy_mj"] = nullptr;
+  Json energy = interval_json(prediction.energy_mj);
+  if (!energy.is_null()) energy["source"] = "learnt from labels";
+  out["energy_mj"] = std::move(energy);
   Json memory = interval_json(prediction.peak_ram_bytes);
   if (!memory.is_null()) memory["activations"] = prediction.activations_bytes;
   out["peak_ram_bytes"] = std::move(memory);
@@ -54,12 +56,14 @@ Json prediction_json(const Prediction& prediction) {
   out["weights_bytes"] = prediction.weights_bytes;
   out["macs"] = prediction.macs;
   out["missing"] = texts_json(prediction.missing);
-  if (!out["missing"].contains("energy_mj")) out["missing"]["energy_mj"] = kNoEnergy;
+  if (!prediction.energy_mj && !out["missing"].contains("energy_mj"))
+    out["missing"]["energy_mj"] = kNoEnergy;
   out["in_range"] = prediction.in_range;
   out["reasons"] = prediction.reasons;
   out["warnings"] = prediction.warnings;
   out["operators"] = operators_json(prediction);
   out["overhead_ms"] = prediction.overhead_ms;
+  if (prediction.energy_mj) out["overhead_mj"] = prediction.overhead_mj;
   return out;
 }
 

@@ -49,6 +49,11 @@ std::string prediction_text(const Prediction& prediction) {
   };
   if (prediction.latency_ms)
     line("latency", milliseconds(*prediction.latency_ms) + ", " + prediction.latency_statistic);
+  if (prediction.energy_mj)
+    line("energy",
+         fmt::format("{} mJ  ({} to {}, {:.0f} % interval)", decimal(prediction.energy_mj->value),
+                     decimal(prediction.energy_mj->lo), decimal(prediction.energy_mj->hi),
+                     100 * prediction.energy_mj->level));
   if (prediction.peak_ram_bytes) line("peak memory", memory(*prediction.peak_ram_bytes));
   line("activations", human_bytes(prediction.activations_bytes));
   line("weights", human_bytes(prediction.weights_bytes));

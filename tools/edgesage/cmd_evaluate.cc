@@ -75,6 +75,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       .add_option("--predictor", request.predictor,
                   "Predictor file; default: the one that is installed for the device")
       ->type_name("FILE");
+  command.add_flag("--bfloat16", request.bfloat16, "Weights of the predictor in bfloat16");
   add_split_flags(command, request.split);
   add_protocol_flags(command, options->protocol);
   command.add_option("--format", options->format, "text, json, csv or markdown")
@@ -87,7 +88,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       "Examples:\n"
       "  edgesage evaluate --store labels.sqlite --device ethos-u55-256 --predictor "
       "ethos-u55-256.edgesage\n"
-      "  edgesage evaluate --protocol latbench --count 100 --seeds 3\n\n"
+      "  edgesage evaluate --protocol latbench --board desktop-gpu --count 100 --seeds 1\n\n"
       "The split must be that of the training; it is by graph, so equal networks stay together.");
   return [options, &session] {
     if (!options->protocol.protocol.empty()) {

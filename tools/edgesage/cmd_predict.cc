@@ -26,6 +26,8 @@ Run declare_predict(CLI::App& command, Session& session) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_flag("--bfloat16", request.bfloat16,
+                   "Weights of the predictor in bfloat16: half the memory, faster");
   command.add_option("--level", request.level, "Probability of the intervals")
       ->check(CLI::IsMember({0.5, 0.8, 0.9, 0.95}))
       ->type_name("LEVEL")

@@ -36,7 +36,7 @@ Run declare_sample(CLI::App& command, Session& session) {
   session.add_devices(command);
   command.footer(
       "Examples:\n"
-      "  edgesage sample --count 30 --pool 600\n"
+      "  edgesage sample --count 30\n"
       "  edgesage sample --count 12 --device host-litert --store host-litert.sqlite\n\n"
       "Without labels: one network of each cluster of simulated costs. With them: where the\n"
       "answer is least sure, and whether measuring more is worth it.");
