@@ -4,11 +4,16 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/base/file.h"
+#include "src/graph/builder.h"
 #include "src/graph/op_registry.h"
 #include "src/io/model_file.h"
+#include "src/io/tflite_writer.h"
 #include "src/lower/rows.h"
+#include "tests/lower/built_graph.h"
 #include "tests/lower/oracle.h"
 #include "tests/support/test_paths.h"
 
@@ -71,6 +76,7 @@ std::string_view kind_of(std::string_view nng) {
       {"DepthwiseConv2D", "depthwise_conv_2d"},
       {"AvgPool", "average_pool"},
       {"MaxPool", "max_pool"},
+      {"Maximum", "min_max"},
       {"Add", "add"},
       {"Sub", "sub"},
       {"Mul", "mul"},
@@ -107,6 +113,59 @@ TEST(VelaOracle, DecomposesMlperfTinyIntoTheRowsThatVelaReports) {
       ours.emplace_back(row_kind_name(row.kind));
     EXPECT_EQ(ours, theirs) << path;
   }
+}
+
+// Rows that the compiler makes of small graphs, and their kinds by our names.
+void expect_rows_of_vela(const std::vector<std::pair<std::string, Graph>>& graphs) {
+  EDGESAGE_REQUIRE(test::venv_python(), "ethos-u-vela is not installed (./dev setup)");
+  const test::TempDir folder;
+  std::vector<std::string> arguments = {"ethos-u55-256"};
+  for (const auto& [name, graph] : graphs) {
+    const std::string path = (folder.path() / (name + ".tflite")).string();
+    const Result<std::vector<std::byte>> bytes = write_tflite(graph);
+    ASSERT_TRUE(bytes) << bytes.error().to_string();
+    ASSERT_TRUE(write_file(path, *bytes));
+    arguments.push_back(path);
+  }
+  const Json vela = test::run_oracle("lower/vela_placement.py", arguments);
+  ASSERT_TRUE(vela.is_object());
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const Json& answer = vela[arguments[i + 1]];
+    ASSERT_TRUE(answer.is_object()) << graphs[i].first;
+    std::vector<std::string> theirs, ours;
+    for (const Json& row : answer["rows"]) {
+      const auto name = row[0].get<std::string>();
+      const bool fused = row[1].get<int64_t>() == 0 && (name.starts_with("Relu") || name == "LUT");
+      if (!fused) theirs.emplace_back(kind_of(name));
+    }
+    for (const Row& row : lower(graphs[i].second, *target_from_name("ethos-u55-256")).rows)
+      ours.emplace_back(row_kind_name(row.kind));
+    EXPECT_EQ(ours, theirs) << graphs[i].first;
+  }
+}
+
+TEST(VelaOracle, DecomposesSlopesMapsAndDeadBranchesIntoTheRowsThatVelaReports) {
+  std::vector<std::pair<std::string, Graph>> graphs;
+  for (const int64_t channels : {3, 8, 24, 40}) {
+    GraphBuilder net(int8_net());
+    auto x = net.input("x", {1, 20, 12, 8});
+    x = net.conv_2d(x, {.channels = channels, .kernel_h = 3, .kernel_w = 3});
+    x = net.prelu(x);
+    x = net.conv_2d(x, {.channels = 16});
+    graphs.emplace_back(fmt::format("prelu{}", channels), finish(net, {x}));
+  }
+  for (const int64_t channels : {2, 21}) {
+    GraphBuilder net(int8_net());
+    auto x = net.input("x", {1, 20, 12, 8});
+    x = net.conv_2d(x, {.channels = channels});
+    graphs.emplace_back(fmt::format("map{}", channels), finish(net, {net.softmax(x)}));
+  }
+  GraphBuilder net(int8_net());
+  auto x = net.input("x", {1, 20, 12, 8});
+  x = net.conv_2d(x, {.channels = 16});
+  net.softmax(net.prelu(net.conv_2d(x, {.channels = 24})));
+  graphs.emplace_back("dead", finish(net, {net.conv_2d(x, {.channels = 32})}));
+  expect_rows_of_vela(graphs);
 }
 
 }  // namespace
