@@ -63,7 +63,8 @@ double constant_operand_bytes(const Row& row, const EthosTiling& t) {
   const bool whole = channels == t.block.ifm_c;  // pixels of a block lie side by side
   const double run = whole ? kBurst : std::min(real(t.block.ifm_c) * width, kBurst);
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
-  const auto stored = real(border || row.ofm.c < 8 ? row.ofm.c : t.stored_ofm_c);
+  const bool plain = border || (row.op_kind == OpKind::kPrelu && row.ofm.c < 8);
+  const auto stored = real(plain ? row.ofm.c : round_up(row.ofm.c, 16));
   return pixels * stored * width * kBurst / std::max(run, 1.0);
 }
 
