@@ -151,7 +151,28 @@ class Estimator {
     EthosTraffic traffic;
     double fast_bytes = 0, slow_bytes = 0;  // besides feature maps
     int64_t blocks_hw = 0;
+    // Bytes read and written at once where pixels follow each other.
+    double read_piece = kBrick, written_piece = kBrick;
   };
+  static constexpr double kBrick = 16, kBurst = 128;  // bytes
+
+  // Whole lines where a block takes all channels, else what it takes of each pixel.
+  double read_piece(const Row& row, const EthosTiling& t) const {
+    if (ethos_kernel(row) == EthosKernel::kDense)
+      return row.ifm.c == t.block.ifm_c && row.ifm.c <= 16 ? kBurst
+                                                           : std::min(real(t.block.ifm_c), kBurst);
+    const bool one_by_one = ethos_kernel(row) == EthosKernel::kElementwise ||
+                            (machine_.is_u85 && row.kind == RowKind::kActivation);
+    return row.ifm.c <= 16 || one_by_one ? kBurst : kBrick;
+  }
+
+  static double written_piece(const Row& row) {
+    const int64_t blocks = round_up(row.ofm.c, 8);
+    const bool convolves =
+        ethos_kernel(row) == EthosKernel::kDense || ethos_kernel(row) == EthosKernel::kDepthwise;
+    const bool whole = blocks <= 16 && (!convolves || blocks == row.ofm.c);
+    return whole ? kBurst : std::min(real(blocks), kBrick);
+  }
 
   // Which rows run together, before their blocks are chosen.
   void plan() {
@@ -205,7 +226,8 @@ class Estimator {
       return cycles;
     }
     traffic.weight_buffer = cycles.weight_buffer_bytes;
-    moved_[index] = {traffic, fast_bytes, slow_bytes, t.blocks_hw};
+    moved_[index] = {traffic,     fast_bytes,         slow_bytes,
+                     t.blocks_hw, read_piece(row, t), written_piece(row)};
     return cycles;
   }
 
@@ -245,24 +267,36 @@ class Estimator {
     for (const Moved& m : moved_) traffic.push_back(m.traffic);
     const std::vector<uint8_t> staged =
         ethos_staged(lowering_, maps_, cascades_, traffic, memory_limit());
-    const auto is_fast = [&](int32_t map) {
-      return map >= 0 && staged[static_cast<size_t>(map)] != 0;
-    };
     for (size_t i = 0; i < cycles.size(); ++i) {
       if (lowering_.rows[i].placement != Placement::kNpu) continue;
       if (maps_.leaders[i] != static_cast<int32_t>(i)) {
         cycles[i] = {};
         continue;
       }
+      const Moved& m = moved_[i];
       const EthosRowMaps& maps = maps_.rows[i];
-      double fast = moved_[i].fast_bytes, slow = moved_[i].slow_bytes;
-      (is_fast(maps_.rows[last_chained(i)].written) ? fast : slow) += moved_[i].traffic.written;
+      double fast = m.fast_bytes, slow = m.slow_bytes, pieces = 0;
+      const auto add = [&](int32_t map, double bytes, double piece, bool reads) {
+        const bool none = map < 0;
+        if (!none && staged[static_cast<size_t>(map)] != 0) {
+          fast += bytes;
+          return;
+        }
+        const bool linear = !none && maps_.maps[static_cast<size_t>(map)].linear;
+        if (linear && reads) pieces += bytes / piece;
+        slow += linear && !machine_.is_u85 ? bytes * kBurst / piece : bytes;
+      };
+      const Row row = within_reason(lowering_.rows[i]);
+      const int32_t written = maps_.rows[last_chained(i)].written;
+      add(written, m.traffic.written, m.written_piece, false);
       for (int side = 0; side < 2; ++side)
-        (is_fast(maps.read[side]) ? fast : slow) += moved_[i].traffic.read[side];
+        add(maps.read[side], m.traffic.read[side], m.read_piece, true);
       cycles[i].dram = slow / machine_.dram_bytes;
       cycles[i].sram = fast / machine_.sram_bytes;
-      if (machine_.is_u85)
-        add_latency(within_reason(lowering_.rows[i]), moved_[i].blocks_hw, cycles[i]);
+      if (!machine_.is_u85) continue;
+      const bool in_lines = written >= 0 && maps_.maps[static_cast<size_t>(written)].linear &&
+                            staged[static_cast<size_t>(written)] == 0;
+      cycles[i].dram = std::max(cycles[i].dram, waits(row, m.blocks_hw, pieces, in_lines));
     }
   }
 
@@ -275,12 +309,13 @@ class Estimator {
     return last;
   }
 
-  // U85 waits for each burst of DRAM: a pixel of a model input, and a group of scales.
-  void add_latency(const Row& row, int64_t blocks_hw, RowCycles& cycles) const {
-    constexpr double kReadBurst = 78.125, kWriteBurst = 19.53, kScales = 390.6, kBurst = 128;
+  // U85 waits for each burst of DRAM: pieces of what is stored pixel by pixel, and groups of
+  // scales.
+  double waits(const Row& row, int64_t blocks_hw, double pieces, bool in_lines) const {
+    constexpr double kReadBurst = 78.125, kWriteBurst = 19.53, kScales = 390.6, kPiece = 39.06;
     const double groups = real(divide_up(std::max<int64_t>(row.ofm.c, 1), 16));
     const bool convolves = row.weights >= 0;
-    double waits = convolves ? kScales * groups * real(blocks_hw) : 0.0;
+    double cycles = convolves ? kScales * groups * real(blocks_hw) : 0.0;
     const auto bursts = [](const Shape4& s) {
       return real(s.n) * real(s.h) * real(s.w) * std::ceil(real(s.c) / kBurst);
     };
@@ -290,10 +325,15 @@ class Estimator {
       const bool whole = !dense || row.ifm.c <= 16;
       const double lines =
           real(row.ifm.n) * real(row.ifm.h) * std::ceil(real(row.ifm.w) * real(row.ifm.c) / kBurst);
-      waits += kReadBurst * (whole ? lines * (dense ? groups : 1.0) : bursts(row.ifm) * groups);
+      cycles += kReadBurst * (whole ? lines * (dense ? groups : 1.0) : bursts(row.ifm) * groups);
+    } else {
+      cycles += kPiece * pieces;
     }
-    if (writes_output(row)) waits += kWriteBurst * bursts(row.ofm);
-    cycles.dram = std::max(cycles.dram, waits);
+    if (in_lines && written_piece(row) > kBrick)
+      cycles += kPiece * bursts({1, 1, 1, row.ofm.elements()});
+    else if (in_lines)
+      cycles += kWriteBurst * bursts(row.ofm) * std::min((real(row.ofm.c) + 2) / kBrick, 1.0);
+    return cycles;
   }
 
   // U85 applies a sum or product to the result of the row before on its way to memory.

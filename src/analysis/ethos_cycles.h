@@ -24,14 +24,14 @@ struct RowCycles {
 };
 
 // One a row, for the compiler's usual system of each device: U55 High_End_Embedded with Shared_Sram
-// (500 MHz, flash of one byte a cycle), U65 High_End and U85 SYS_DRAM_Mid with
-// Dedicated_Sram_384KB. All zero for rows that do not run on the NPU and for other targets.
+// (500 MHz, flash of one byte a cycle), U65 Client_Server and U85
+// SYS_DRAM_Mid with Dedicated_Sram_384KB (ethos_staging.h tells which maps stay out of DRAM there).
+// All zero for rows that do not run on the NPU and for other targets.
 [[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering);
 
-// The same for a caller who has row_weight_stats and the live bytes of liveness(graph, lowering).
-// Cost: linear in rows and edges.
+// The same for a caller who has row_weight_stats. Cost: linear in rows and edges, U65 and U85
+// n log n.
 [[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering,
-                                                      std::span<const WeightStats> weights,
-                                                      std::span<const int64_t> live_bytes);
+                                                      std::span<const WeightStats> weights);
 
 }  // namespace edgesage

@@ -26,9 +26,10 @@ EthosOutputRates output_rates(int32_t macs_per_cycle) {
   }
 }
 
-// The machine dilates by two itself; wider gaps are filled with zeros, which are multiplied.
-int64_t spread_kernel(int64_t side, int64_t dilation) {
-  const bool halved = dilation > 2 && dilation % 2 == 0;
+// The machine dilates by two itself; wider gaps are filled with zeros, which are multiplied. (The
+// estimates of U55 fill a gap of one, too.)
+int64_t spread_kernel(const EthosMachine& m, int64_t side, int64_t dilation) {
+  const bool halved = dilation % 2 == 0 && (dilation > 2 || m.fast_memory > 0);
   return (side - 1) * (halved ? dilation / 2 : dilation) + 1;
 }
 
@@ -83,7 +84,7 @@ EthosKernel ethos_kernel(const Row& row) {
   }
 }
 
-EthosTiling ethos_tiling(const EthosMachine& m, const Row& row) {
+EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines) {
   EthosTiling t;
   t.ifm = row.ifm;
   t.ofm = row.ofm;
@@ -112,8 +113,8 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row) {
     t.ifm.h = row.kernel_h, t.ifm.w = row.kernel_w;
     stride_h = stride_w = 1;
   }
-  t.kernel_h = spread_kernel(row.kernel_h, row.dilation_h);
-  t.kernel_w = spread_kernel(row.kernel_w, row.dilation_w);
+  t.kernel_h = spread_kernel(m, row.kernel_h, row.dilation_h);
+  t.kernel_w = spread_kernel(m, row.kernel_w, row.dilation_w);
   Shape4 stripe = t.ofm;
   if (lines > 0) stripe.h = std::min(stripe.h, lines);
   t.block = choose_ethos_block(m.array, kernel, t.ifm, stripe, t.kernel_h, t.kernel_w, stride_h,

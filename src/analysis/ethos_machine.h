@@ -43,7 +43,9 @@ struct EthosTiling {
 };
 
 [[nodiscard]] EthosKernel ethos_kernel(const Row& row);
-[[nodiscard]] EthosTiling ethos_tiling(const EthosMachine& machine, const Row& row);
+// `lines`: output lines at a time, of a row in a cascade; 0: all.
+[[nodiscard]] EthosTiling ethos_tiling(const EthosMachine& machine, const Row& row,
+                                       int64_t lines = 0);
 
 [[nodiscard]] int64_t ethos_stored_channels(int64_t channels);
 

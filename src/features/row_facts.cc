@@ -98,7 +98,7 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const L
   std::vector<RowCycles> cycles;
   std::vector<double> nanoseconds;
   if (lowering.target.is_ethos()) {
-    cycles = ethos_row_cycles(graph, lowering, weight_stats, live.live_bytes);
+    cycles = ethos_row_cycles(graph, lowering, weight_stats);
   } else if (lowering.target.kind == TargetKind::kGeneric) {
     nanoseconds = generic_row_units(graph, lowering);
   } else {

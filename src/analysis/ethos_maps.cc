@@ -1,0 +1,157 @@
+#include "src/analysis/ethos_maps.h"
+
+#include <algorithm>
+
+#include "src/analysis/ethos_machine.h"
+
+namespace edgesage {
+namespace {
+
+constexpr int64_t kLargest = int64_t{1} << 42;  // sums of sizes must not overflow
+
+int64_t stored_bytes(int64_t pixels, int64_t channels, DataType type) {
+  const double width = std::max(bits_per_element(type) / 8.0, 1.0);
+  const double bytes =
+      static_cast<double>(pixels) * static_cast<double>(ethos_stored_channels(channels)) * width;
+  return bytes < static_cast<double>(kLargest) ? static_cast<int64_t>(bytes) : kLargest;
+}
+
+int64_t stored_bytes(const Tensor& tensor) {
+  int64_t pixels = 1, channels = 1;
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    const int64_t side = std::clamp<int64_t>(tensor.shape[i], 1, 1 << 20);
+    if (i + 1 == tensor.shape.size())
+      channels = side;
+    else
+      pixels = std::min(pixels, kLargest) * side;
+  }
+  return stored_bytes(std::min(pixels, kLargest), channels, tensor.type);
+}
+
+class MapTable {
+ public:
+  MapTable(const Graph& graph, const Lowering& lowering, const std::vector<uint8_t>& chained)
+      : subgraph_(graph.main()), lowering_(lowering), of_tensor_(subgraph_.tensors.size(), -1) {
+    result_.rows.resize(lowering.rows.size());
+    result_.leaders.resize(lowering.rows.size());
+    for (size_t i = 0; i < lowering.rows.size(); ++i)
+      result_.leaders[i] = chained[i] != 0 ? result_.leaders[i - 1] : static_cast<int32_t>(i);
+  }
+
+  EthosMaps run() && {
+    for (const int32_t tensor : subgraph_.inputs) mark_border(tensor);
+    for (const int32_t tensor : subgraph_.outputs) mark_border(tensor);
+    for (size_t i = 0; i < lowering_.rows.size(); ++i) add_row(i);
+    for (const Operator& op : subgraph_.operators) mark_linear(op);
+    for (EthosMap& map : result_.maps) {
+      map.border |= map.writers == 0;
+      map.linear |= map.border;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void mark_border(int32_t tensor) {
+    if (const int32_t map = map_of(tensor); map >= 0) at(map).border = true;
+  }
+
+  EthosMap& at(int32_t map) { return result_.maps[static_cast<size_t>(map)]; }
+
+  int32_t add_map(int64_t bytes) {
+    result_.maps.push_back({.bytes = bytes});
+    return static_cast<int32_t>(result_.maps.size()) - 1;
+  }
+
+  int32_t map_of(int32_t tensor) {
+    if (tensor < 0 || static_cast<size_t>(tensor) >= of_tensor_.size()) return -1;
+    if (static_cast<size_t>(tensor) < lowering_.storage.size())
+      tensor = lowering_.storage[static_cast<size_t>(tensor)];
+    const auto i = static_cast<size_t>(tensor);
+    if (of_tensor_[i] < 0) of_tensor_[i] = add_map(stored_bytes(subgraph_.tensors[i]));
+    return of_tensor_[i];
+  }
+
+  void use(int32_t map, int32_t row) {
+    EthosMap& m = at(map);
+    m.first_row = m.first_row < 0 ? row : std::min(m.first_row, row);
+    m.last_row = std::max(m.last_row, row);
+    m.border |= lowering_.rows[static_cast<size_t>(row)].placement != Placement::kNpu;
+  }
+
+  void read(size_t row, int32_t map, int32_t& count) {
+    const int32_t leader = result_.leaders[row];
+    const auto between = static_cast<size_t>(leader);
+    // What a chained row takes over from the rows before it never exists.
+    if (between != row && map == result_.rows[row - 1].written) return;
+    use(map, leader);
+    use(map, static_cast<int32_t>(row));
+    ++at(map).readers;
+    if (count < 2) result_.rows[row].read[count++] = map;
+  }
+
+  void add_row(size_t index) {
+    const Row& row = lowering_.rows[index];
+    int32_t count = 0;
+    for (const int32_t tensor : row.ifm_tensors)
+      if (const int32_t map = map_of(tensor); map >= 0) read(index, map, count);
+    for (const int32_t producer : row.inputs) {
+      const auto p = static_cast<size_t>(producer);
+      if (lowering_.rows[p].ofm_tensors.empty() && result_.rows[p].written >= 0)
+        read(index, result_.rows[p].written, count);
+    }
+    write(index);
+  }
+
+  // Parts of a concatenation that do not start at a brick of 16 channels.
+  void mark_linear(const Operator& op) {
+    if (op.kind != OpKind::kConcatenation || op.outputs.empty()) return;
+    const int32_t map = map_of(op.outputs.front());
+    if (map < 0) return;
+    int64_t channels = 0;
+    bool is_aligned = true;
+    for (const int32_t input : op.inputs) {
+      is_aligned = is_aligned && channels % 16 == 0;
+      channels += channels_of(input);
+    }
+    // Else it is not along the channels.
+    if (channels == channels_of(op.outputs.front())) at(map).linear |= !is_aligned;
+  }
+
+  int64_t channels_of(int32_t tensor) const {
+    if (tensor < 0 || static_cast<size_t>(tensor) >= subgraph_.tensors.size()) return 0;
+    const std::vector<int64_t>& shape = subgraph_.tensors[static_cast<size_t>(tensor)].shape;
+    return shape.empty() ? 0 : std::clamp<int64_t>(shape.back(), 0, 1 << 20);
+  }
+
+  void write(size_t index) {
+    const Row& row = lowering_.rows[index];
+    const auto i = static_cast<int32_t>(index);
+    int32_t& written = result_.rows[index].written;
+    if (row.ofm_tensors.empty()) {
+      const auto side = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 20); };
+      const int64_t pixels =
+          std::min(side(row.ofm.n) * side(row.ofm.h), kLargest >> 20) * side(row.ofm.w);
+      written = add_map(stored_bytes(pixels, side(row.ofm.c), row.ofm_type));
+    } else {
+      written = map_of(row.ofm_tensors.front());
+    }
+    if (written < 0) return;
+    use(written, result_.leaders[index]);
+    use(written, i);
+    ++at(written).writers;
+  }
+
+  const Subgraph& subgraph_;
+  const Lowering& lowering_;
+  std::vector<int32_t> of_tensor_;
+  EthosMaps result_;
+};
+
+}  // namespace
+
+EthosMaps ethos_maps(const Graph& graph, const Lowering& lowering,
+                     const std::vector<uint8_t>& chained) {
+  return MapTable(graph, lowering, chained).run();
+}
+
+}  // namespace edgesage
