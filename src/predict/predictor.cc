@@ -292,6 +292,7 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
         break;
       case Quantity::kEnergyMj:
         out.energy_mj = interval;
+        out.missing.erase("energy_mj");
         out.overhead_mj = answer.overhead[q];
         energies = &answer.operators[q];
         break;
