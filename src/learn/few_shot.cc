@@ -35,14 +35,19 @@ double centre_and_scale(Points& points) {
   return scale;
 }
 
-// Standardised columns, clipped: one odd network must not stretch the distances of all others.
-Points standardised(const std::vector<std::vector<float>>& rows) {
-  constexpr float kClip = 5;
+Points points_of(const std::vector<std::vector<float>>& rows) {
   Points points(static_cast<Eigen::Index>(rows.size()),
                 rows.empty() ? 0 : static_cast<Eigen::Index>(rows[0].size()));
   for (size_t i = 0; i < rows.size(); ++i)
     points.row(static_cast<Eigen::Index>(i)) =
         Eigen::Map<const Eigen::RowVectorXf>(rows[i].data(), points.cols());
+  return points;
+}
+
+// Standardised columns, clipped: one odd network must not stretch the distances of all others.
+Points standardised(const std::vector<std::vector<float>>& rows) {
+  constexpr float kClip = 5;
+  Points points = points_of(rows);
   for (Eigen::Index c = 0; c < points.cols(); ++c) {
     auto column = points.col(c).array();
     column -= column.mean();
@@ -55,11 +60,7 @@ Points standardised(const std::vector<std::vector<float>>& rows) {
 }
 
 Points centred(const std::vector<std::vector<float>>& rows) {
-  Points points(static_cast<Eigen::Index>(rows.size()),
-                rows.empty() ? 0 : static_cast<Eigen::Index>(rows[0].size()));
-  for (size_t i = 0; i < rows.size(); ++i)
-    points.row(static_cast<Eigen::Index>(i)) =
-        Eigen::Map<const Eigen::RowVectorXf>(rows[i].data(), points.cols());
+  Points points = points_of(rows);
   centre_and_scale(points);
   return points;
 }
@@ -279,14 +280,12 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
                             learner.process(drawn, labelled, log_labels));
   fit.log_cost = plain.mean(learner.points(drawn));
   const std::vector<double> variance = plain.variance(learner.points(drawn));
-  fit.best_device = parameters_of(library.z, std::span(best).first(1));
 
   // The answer of fitted devices, and what both would have said of labels they did not see.
   std::vector<double> fitted_answer;
   HyperParameters fitted_hyper;
   if (smoother) {
     const std::vector<float> z = learner.fitted_devices(labelled, log_labels);
-    fit.best_device.assign(z.begin(), z.begin() + simulate::kParameters);
     const Points fitted = learner.priced(z);
     EDGESAGE_ASSIGN_OR_RETURN(const GaussianProcess process,
                               learner.process(fitted, labelled, log_labels));

@@ -90,8 +90,7 @@ struct FewShotFit {
   std::vector<double> log_sd;    // standard deviation of it as the process sees it
   // For each label the answer of a fit that did not see it; empty without folds.
   std::vector<double> held_out;
-  double smoother_share = 0;       // of the fitted devices' answer in the mix
-  std::vector<float> best_device;  // parameters of the virtual device that fits the labels best
+  double smoother_share = 0;  // of the fitted devices' answer in the mix
 };
 
 // Learns from the labels of `labelled` (indexes of `networks`; natural logarithms) and answers for

@@ -57,16 +57,20 @@ PredictedQuantity quantity_data(const Dataset& dataset, const Lesson& lesson,
   return data;
 }
 
-void fit_normalisers(const Dataset& dataset, std::span<const size_t> chosen, PredictorData& data) {
-  std::vector<float> nodes, globals;
-  for (const size_t i : chosen) {
-    const GraphTensors& tensors = dataset.examples[i].tensors;
-    nodes.insert(nodes.end(), tensors.x.begin(), tensors.x.end());
-    globals.insert(globals.end(), tensors.globals.begin(), tensors.globals.end());
-  }
+// Normalisers and range: what training is like.
+void survey(const Dataset& dataset, std::span<const size_t> chosen, PredictorData& data) {
   const GraphTensors& first = dataset.examples[chosen.front()].tensors;
-  data.node_normaliser = Normaliser::fit(nodes, static_cast<size_t>(first.features));
-  data.global_normaliser = Normaliser::fit(globals, first.globals.size());
+  NormaliserFit nodes(static_cast<size_t>(first.features)), globals(first.globals.size());
+  RangeBuilder range;
+  for (const size_t i : chosen) {
+    const Example& example = dataset.examples[i];
+    nodes.add(example.tensors.x);
+    globals.add(example.tensors.globals);
+    range.add(example.operator_signatures, example.tensors);
+  }
+  data.node_normaliser = nodes.finish();
+  data.global_normaliser = globals.finish();
+  data.range = std::move(range).finish();
 }
 
 nn::Batch lesson_batch(const Dataset& dataset, std::span<const Lesson> lessons,
@@ -158,25 +162,13 @@ Result<PredictorData> teach_predictor(const Dataset& dataset, std::span<const Le
     return make_error(ErrorCode::kInvalidArgument, source.device,
                       fmt::format("{} networks to learn from, at least {} are needed",
                                   chosen.size(), kLeastNetworks));
-  PredictorData data;
-  data.device = source.device;
-  data.runtime = source.runtime;
-  data.runtime_version = source.runtime_version;
-  data.target = dataset.target.name;
-  data.statistic = source.statistic;
-  data.host_fingerprint = source.host_fingerprint;
-  data.host_description = source.host_description;
-  data.threads = source.threads;
+  PredictorData data = described_by(source, dataset.target.name);
   data.embedding = options.embedding;
   data.hidden = options.hidden;
   data.layers = options.layers;
   for (size_t q = 0; q < lessons.size(); ++q)
     data.quantities.push_back(quantity_data(dataset, lessons[q], chosen, q));
-  fit_normalisers(dataset, chosen, data);
-  RangeBuilder range;
-  for (const size_t i : chosen)
-    range.add(dataset.examples[i].operator_signatures, dataset.examples[i].tensors);
-  data.range = std::move(range).finish();
+  survey(dataset, chosen, data);
 
   const nn::Batch batch = lesson_batch(dataset, lessons, chosen, data, options.label_weight);
   std::vector<int32_t> graphs(chosen.size());

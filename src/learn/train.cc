@@ -101,15 +101,7 @@ void survey(const FeatureFile& file, std::span<const uint32_t> train, PredictorD
 
 PredictorData describe(const FeatureFile& file, const LabelSource& source,
                        const TrainingOptions& options) {
-  PredictorData data;
-  data.device = source.device;
-  data.runtime = source.runtime;
-  data.runtime_version = source.runtime_version;
-  data.target = file.origin().target;
-  data.statistic = source.statistic;
-  data.host_fingerprint = source.host_fingerprint;
-  data.host_description = source.host_description;
-  data.threads = source.threads;
+  PredictorData data = described_by(source, file.origin().target);
   data.embedding = options.embedding;
   data.hidden = options.hidden;
   data.layers = options.layers;
@@ -280,6 +272,19 @@ Result<bool> train_member(const FeatureGraphs& graphs, const PredictorData& data
 }
 
 }  // namespace
+
+PredictorData described_by(const LabelSource& source, const std::string& target) {
+  PredictorData data;
+  data.device = source.device;
+  data.runtime = source.runtime;
+  data.runtime_version = source.runtime_version;
+  data.target = target;
+  data.statistic = source.statistic;
+  data.host_fingerprint = source.host_fingerprint;
+  data.host_description = source.host_description;
+  data.threads = source.threads;
+  return data;
+}
 
 Result<PredictorData> train_predictor(const FeatureFile& file, const LabelSource& source,
                                       const TrainingOptions& options, const TrainingRun& run) {

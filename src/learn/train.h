@@ -34,6 +34,10 @@ struct TrainingOptions {
   size_t max_train = 0;  // at most so many training networks, for learning curves; 0: all
 };
 
+// A predictor file's data with the source of its labels and what networks are lowered for; all else
+// is the training's to fill.
+[[nodiscard]] PredictorData described_by(const LabelSource& source, const std::string& target);
+
 struct TrainingProgress {
   int member = 0, members = 0;
   int epoch = 0, epochs = 0;
