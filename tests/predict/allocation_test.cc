@@ -1,7 +1,4 @@
 // Counts allocations, so it is a program of its own.
-#include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include <gtest/gtest.h>
 
@@ -9,29 +6,7 @@
 #include "src/predict/predictor.h"
 #include "tests/predict/random_tensors.h"
 #include "tests/predict/sample_predictor.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  ++allocations;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, size) != 0) throw std::bad_alloc();
-  return memory;
-}
-
-// Out of line, or the compiler takes the pair of new and free for a mistake.
-[[gnu::noinline]] void release(void* memory) { std::free(memory); }
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+#include "tests/support/allocations.h"
 
 namespace edgesage {
 namespace {
@@ -46,10 +21,10 @@ TEST(PredictAllocation, PredictionAllocatesNothingOnceTheWorkspaceHasGrown) {
   PredictWorkspace workspace;
   for (const GraphTensors& tensors : graphs) predictor.estimate(tensors, workspace);
   double sum = 0;
-  const int64_t before = allocations;
+  const int64_t before = test::allocations().count;
   for (const GraphTensors& tensors : graphs)
     sum += predictor.estimate(tensors, workspace).value.front();
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(test::allocations().count, before);
   EXPECT_GT(sum, 0.0);
 }
 
@@ -72,9 +47,9 @@ TEST(PredictAllocation, UpdatesAllocateNothingOnceGrown) {
     incremental.update(large, same);
   };
   round();
-  const int64_t before = allocations;
+  const int64_t before = test::allocations().count;
   round();
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(test::allocations().count, before);
 }
 
 }  // namespace

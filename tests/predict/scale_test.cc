@@ -3,12 +3,7 @@
 // Counts what is allocated, so it is a program of its own. Time is that of the process, and the
 // bounds are generous: a sanitizer and a busy machine stay within them, anything quadratic does
 // not (it would grow a hundredfold).
-#include <malloc.h>
-
-#include <atomic>
-#include <cstdlib>
 #include <ctime>
-#include <new>
 
 #include <gtest/gtest.h>
 
@@ -18,36 +13,8 @@
 #include "src/predict/predictor.h"
 #include "tests/predict/large_graphs.h"
 #include "tests/predict/sample_predictor.h"
+#include "tests/support/allocations.h"
 #include "tests/support/test_paths.h"
-
-namespace {
-std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, size) != 0) throw std::bad_alloc();
-  const int64_t now = live_bytes += static_cast<int64_t>(malloc_usable_size(memory));
-  int64_t peak = peak_bytes;
-  while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
-  }
-  return memory;
-}
-
-// Out of line, or the compiler takes the pair of new and free for a mistake.
-[[gnu::noinline]] void release(void* memory) {
-  if (memory != nullptr) live_bytes -= static_cast<int64_t>(malloc_usable_size(memory));
-  std::free(memory);
-}
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 
 namespace edgesage {
 namespace {
@@ -70,8 +37,9 @@ Cost cost_of(const Predictor& predictor, test::LargeGraph shape, int32_t operato
   const auto bytes = write_tflite(test::large_graph(shape, operators));
   EXPECT_TRUE(bytes) << bytes.error().to_string();
   EXPECT_TRUE(write_file(path, *bytes));
-  const int64_t before = live_bytes;
-  peak_bytes = before;
+  test::Allocations& allocated = test::allocations();
+  const int64_t before = allocated.live_bytes;
+  allocated.peak_bytes = before;
   const double start = process_seconds();
   Cost cost;
   {
@@ -82,7 +50,7 @@ Cost cost_of(const Predictor& predictor, test::LargeGraph shape, int32_t operato
     cost.operators = answer.operators.size();
   }
   cost.seconds = process_seconds() - start;
-  cost.bytes = static_cast<double>(peak_bytes - before);
+  cost.bytes = static_cast<double>(allocated.peak_bytes - before);
   return cost;
 }
 
