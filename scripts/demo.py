@@ -129,7 +129,7 @@ def main():
         table(rows)
         if not any(row[1] == HOST and row[3] != "-" for row in rows[1:]):
             print(f"\n{HOST} is this computer: no predictor can come with the program. Learn one "
-                  "with\nedgesage annotate and edgesage train.")
+                  "with\nedgesage calibrate --device host-litert.")
         return code
 
 
