@@ -25,6 +25,7 @@ OWNERS = {
     "toml++/": ("src/base/",),
     "SQLiteCpp/": ("src/store/", "tests/store/"),
     "flatbuffers/": ("src/io/", "src/predict/", "tests/io/", "tests/predict/"),
+    "protozero/": ("src/io/onnx/", "tests/io/"),
     "hwy/": ("src/kernels/", "src/simulate/", "tests/kernels/", "tests/simulate/"),
     "nlopt.h": ("src/predict/",),
     "Eigen/": ("src/predict/", "src/learn/", "tests/predict/", "tests/learn/"),

@@ -50,6 +50,14 @@ enum class ElementType : int32_t {
   kInt2 = 26,
 };
 
+// Bits of an element; 0 for text and for types that are not known.
+[[nodiscard]] int element_bits(ElementType type);
+// "float16", "int4"; "type 77" where it is not known.
+[[nodiscard]] std::string element_name(ElementType type);
+// Bytes of a tensor as raw_data holds it (elements of less than a byte are packed); nullopt for
+// text, types that are not known, negative dimensions, and what does not fit in 63 bits.
+[[nodiscard]] std::optional<int64_t> tensor_bytes(ElementType type, std::span<const int64_t> dims);
+
 // One dimension: a number, a name ("batch", "N"), or neither.
 struct Dimension {
   int64_t value = -1;       // -1: not a number
@@ -143,13 +151,14 @@ struct Node {
 };
 
 // A graph, or the body of an attribute (If, Loop, Scan). Nodes are in an order in which every value
-// is made before it is read. Names that a body does not define are those of the graph around it.
+// is made before it is read. Names that a body does not define are those of the graphs around it;
+// no name is defined in a graph and again in a graph inside it.
 struct GraphTable {
   std::string_view name;
   int32_t parent = -1;  // the graph in which the node stands that holds this one
   std::vector<Node> nodes;
   std::vector<Constant> initializers;
-  std::vector<Value> inputs;  // as the file lists them: initialisers may be among them
+  std::vector<Value> inputs;  // of the main graph those that a caller gives, no initialisers
   std::vector<Value> outputs;
   std::vector<Value> value_info;
 };
