@@ -35,12 +35,14 @@ std::string shape_text(const OnnxDims& dims) {
   std::string shape;
   pbf_writer writer(shape);
   for (const OnnxDim& dim : dims) {
-    pbf_writer one(writer, 1);
+    std::string text;
+    pbf_writer one(text);
     if (const auto* number = std::get_if<int64_t>(&dim.value)) {
       one.add_int64(1, *number);
     } else if (const auto& symbol = std::get<std::string>(dim.value); !symbol.empty()) {
       one.add_string(2, symbol);
     }
+    writer.add_message(1, text);  // a nested writer would leave out an empty one
   }
   return shape;
 }

@@ -42,6 +42,8 @@ constexpr auto kElements = std::to_array<ElementInfo>({
     {"float8_e8m0", 8},
     {"uint2", 2},
     {"int2", 2},
+    {"float6_e2m3", 6},
+    {"float6_e3m2", 6},
 });
 
 }  // namespace

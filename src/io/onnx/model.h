@@ -48,6 +48,8 @@ enum class ElementType : int32_t {
   kFloat8E8M0 = 24,
   kUint2 = 25,
   kInt2 = 26,
+  kFloat6E2M3 = 27,
+  kFloat6E3M2 = 28,
 };
 
 // Bits of an element; 0 for text and for types that are not known.
@@ -83,7 +85,7 @@ struct Value {
 };
 
 // An initialiser or a tensor attribute. `data` holds the elements little endian, as raw_data would
-// (packed 4- and 2-bit values included); values that the file gives in int32_data and the like are
+// (packed 2-, 4- and 6-bit values included); values that the file gives in int32_data and the like are
 // converted. Empty with `data_missing` where the bytes lie in a file that is not there.
 struct Constant {
   std::string_view name;

@@ -36,7 +36,7 @@ Encoding encoding_of(ElementType type) {
     case ElementType::kUint64:
       return {kUint64Data, 0, 8};
     default:
-      // Less than a byte: an int32 holds the packed elements of one byte.
+      // Elements of 2 and 4 bits: a number holds those of a byte.
       return {kInt32Data, 0, static_cast<size_t>(std::max(element_bits(type), 8)) / 8};
   }
 }
@@ -63,6 +63,17 @@ std::optional<int64_t> decimal(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
   return value;
+}
+
+// int32_data has one value a number where raw_data has four in three bytes, first bits first.
+void pack_six_bits(std::vector<std::byte>& values) {
+  std::vector<std::byte> packed((values.size() * 6 + 7) / 8);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const unsigned bits = (std::to_integer<unsigned>(values[i]) & 0x3fU) << (i * 6 % 8);
+    packed[i * 6 / 8] |= static_cast<std::byte>(bits & 0xffU);
+    if (bits > 0xff) packed[i * 6 / 8 + 1] |= static_cast<std::byte>(bits >> 8U);
+  }
+  values = std::move(packed);
 }
 
 std::pair<std::string_view, std::string_view> read_entry(Message message) {
@@ -237,6 +248,7 @@ void TensorParser::convert(const TensorFields& fields, Constant& constant, Messa
     for (size_t i = 0; i < numbers.size(); ++i)
       std::memcpy(bytes->data() + at + i * encoding.width, &numbers[i], encoding.width);
   }
+  if (element_bits(constant.element) == 6) pack_six_bits(*bytes);
   constant.data = *bytes;
   constant.storage = std::move(bytes);
 }

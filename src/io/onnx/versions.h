@@ -6,8 +6,8 @@
 namespace edgesage::onnx {
 
 // The newest versions that are known; later ones are read as these are, with a warning.
-inline constexpr int64_t kNewestIrVersion = 13;
-inline constexpr int64_t kNewestOpset = 27;
+inline constexpr int64_t kNewestIrVersion = 14;
+inline constexpr int64_t kNewestOpset = 28;
 
 // Sets Node::since of all nodes from the imports of the model, or of the function they stand in
 // (what a function does not import, it has from the model). A model without an import of ONNX's own
