@@ -63,7 +63,7 @@ Status measure_budget(const CalibrateRequest& request, const PricedPool& priced,
   const auto budget = static_cast<size_t>(request.budget);
   const auto first = static_cast<size_t>(std::ceil(kFirstShare * static_cast<double>(budget)));
   const std::vector<size_t> start =
-      choose_first(priced.components, first, priced.space_of, request.pool.seed);
+      choose_first(priced.components(), first, priced.space_of, request.pool.seed);
   EDGESAGE_RETURN_IF_ERROR(source.measure(names_at(priced, start)));
   std::vector<size_t> asked = start;
   // A machine that is too busy must not keep a calibration for hours.
@@ -79,7 +79,7 @@ Status measure_budget(const CalibrateRequest& request, const PricedPool& priced,
     EDGESAGE_ASSIGN_OR_RETURN(const LearntQuantity learnt,
                               learn_quantity(priced, 0, labels, quick, false));
     const std::vector<size_t> next =
-        choose_next(priced.components, learnt.fit.log_sd, asked, batch);
+        choose_next(priced.components(), learnt.fit.log_sd, asked, batch);
     if (next.empty()) break;
     asked.insert(asked.end(), next.begin(), next.end());
     EDGESAGE_RETURN_IF_ERROR(source.measure(names_at(priced, next)));
@@ -216,7 +216,7 @@ Result<Calibration> calibrate(const Context& context, const CalibrateRequest& re
     learnt.push_back(std::move(one));
   }
   calibration.next = names_at(
-      priced, choose_next(priced.components, learnt.front().fit.log_sd, labels.network, 12));
+      priced, choose_next(priced.components(), learnt.front().fit.log_sd, labels.network, 12));
   calibration.fit_seconds = seconds_since(start);
   if (request.members > 0)
     EDGESAGE_RETURN_IF_ERROR(teach_and_save(context, request, priced, labels, source.label_source(),
@@ -247,7 +247,7 @@ Result<SampledNetworks> sample(const Context& context, const SampleRequest& requ
   constexpr size_t kEnoughForAProcess = 20;
   if (labels.network.size() < kEnoughForAProcess) {
     sampled.names = names_at(
-        priced, choose_first(priced.components, count, priced.space_of, request.pool.seed));
+        priced, choose_first(priced.components(), count, priced.space_of, request.pool.seed));
     sampled.why = "one of each cluster of simulated costs, spaces by the root of their size";
     return sampled;
   }
@@ -257,7 +257,7 @@ Result<SampledNetworks> sample(const Context& context, const SampleRequest& requ
   EDGESAGE_ASSIGN_OR_RETURN(const LearntQuantity learnt,
                             learn_quantity(priced, 0, labels, options, true));
   sampled.names =
-      names_at(priced, choose_next(priced.components, learnt.fit.log_sd, labels.network, count));
+      names_at(priced, choose_next(priced.components(), learnt.fit.log_sd, labels.network, count));
   sampled.why = "where the process is least sure, no two alike";
   sampled.median_ape = learnt.report.median_ape;
   sampled.median_ape_after = learnt.report.median_ape_after;

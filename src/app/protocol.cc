@@ -23,6 +23,10 @@ struct Protocol {
   std::vector<int64_t> counts;
   int64_t seeds = 1;
   bool without_twins = true;  // latbench's published figures are of all other networks
+  // Each space is left out in turn, and learnt from so many of its own networks.
+  std::vector<size_t> own = {};
+  std::vector<std::string> models = {};  // beside the process; empty: all controls
+  std::vector<std::string> draws = {"random"};
 };
 
 const std::vector<Protocol>& protocols() {
@@ -30,6 +34,8 @@ const std::vector<Protocol>& protocols() {
       {"latbench", {"latbench"}, {10, 20, 50, 100, 200, 500}, 10, false},
       {"few-shot", {"pi5-32", "pi5-88", "ofa", "fbnet", "accel", "ncnn"}, {100}, 5},
       {"labels", {}, {30, 100, 300}, 5},
+      {"families", {}, {100}, 1, true, {0, 10, 30}, {"additive", "boosting"}},
+      {"intervals", {}, {100}, 2, true, {0}, {"taught"}},
   };
   return kProtocols;
 }
@@ -38,10 +44,12 @@ bool chosen(std::span<const std::string> wanted, const std::string& name) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
 }
 
-using DrawKey = std::tuple<std::string, std::string, std::string, size_t, uint64_t, std::string>;
+using DrawKey = std::tuple<std::string, std::string, std::string, size_t, uint64_t, std::string,
+                           std::string, std::string, size_t>;
 
 DrawKey key_of(const FewShotRow& row) {
-  return {row.set, row.device, row.quantity, row.n, row.seed, row.model};
+  return {row.set,   row.device, row.quantity, row.n,  row.seed,
+          row.model, row.draw,   row.left_out, row.own};
 }
 
 double mean(const std::vector<const FewShotRow*>& rows, double (*get)(const FewShotRow&)) {
@@ -80,6 +88,9 @@ FewShotResult summary(const std::vector<const FewShotRow*>& rows, const std::str
                        .device = device,
                        .quantity = first.quantity,
                        .model = first.model,
+                       .draw = first.draw,
+                       .left_out = first.left_out,
+                       .own = static_cast<int64_t>(first.own),
                        .labels = static_cast<int64_t>(first.n)};
   std::map<uint64_t, int> seeds;
   for (const FewShotRow* row : rows) ++seeds[row->seed];
@@ -107,25 +118,49 @@ FewShotResult summary(const std::vector<const FewShotRow*>& rows, const std::str
     result.smoother_share = known(mean(rows, [](const FewShotRow& r) { return r.smoother_share; }));
   }
   result.seconds = mean(rows, [](const FewShotRow& r) { return r.seconds; });
+  const auto of_range = [&](double (*get)(const FewShotRow&), double scale) {
+    const double value = mean(rows, get);
+    return std::isfinite(value) ? std::optional(scale * value) : std::nullopt;
+  };
+  result.auroc = of_range([](const FewShotRow& r) { return r.range.auroc; }, 1);
+  result.flagged_known = of_range([](const FewShotRow& r) { return r.range.flagged_known; }, 100);
+  result.flagged_left_out =
+      of_range([](const FewShotRow& r) { return r.range.flagged_left_out; }, 100);
+  result.median_ape_known =
+      of_range([](const FewShotRow& r) { return r.range.median_ape_known; }, 100);
+  result.coverage_90_known =
+      of_range([](const FewShotRow& r) { return r.range.coverage_90_known; }, 100);
+  result.half_width_90_known =
+      of_range([](const FewShotRow& r) { return r.range.half_width_90_known; }, 100);
   return result;
 }
 
+// Rows of one table line; where spaces were left out, also the mean over them.
 FewShotTable summarise(std::span<const FewShotRow> rows) {
-  std::map<std::tuple<std::string, std::string, size_t, std::string>,
-           std::map<std::string, std::vector<const FewShotRow*>>>
-      groups;
+  using Line =
+      std::tuple<std::string, std::string, size_t, size_t, std::string, std::string, std::string>;
+  constexpr const char* kAllSpaces = "each";
+  std::map<Line, std::map<std::string, std::vector<const FewShotRow*>>> groups;
   for (const FewShotRow& row : rows)
-    groups[{row.set, row.quantity, row.n, row.model}][row.device].push_back(&row);
+    for (const std::string& left_out : row.left_out.empty()
+                                           ? std::vector<std::string>{""}
+                                           : std::vector<std::string>{row.left_out, kAllSpaces})
+      groups[{row.set, row.quantity, row.n, row.own, row.draw, row.model, left_out}][row.device]
+          .push_back(&row);
   FewShotTable table;
   for (const auto& [key, boards] : groups) {
+    const auto add = [&](const std::vector<const FewShotRow*>& members, const std::string& device) {
+      table.rows.push_back(summary(members, device));
+      table.rows.back().left_out = std::get<6>(key);
+    };
     std::vector<const FewShotRow*> all;
     for (const auto& [device, members] : boards)
       all.insert(all.end(), members.begin(), members.end());
-    if (boards.size() > 1) table.rows.push_back(summary(all, "mean"));
+    if (boards.size() > 1) add(all, "mean");
     // Of a hundred boards the mean says enough; their rows are in the results file.
     constexpr size_t kMostBoards = 20;
     if (boards.size() > kMostBoards) continue;
-    for (const auto& [device, members] : boards) table.rows.push_back(summary(members, device));
+    for (const auto& [device, members] : boards) add(members, device);
   }
   return table;
 }
@@ -192,14 +227,8 @@ Status run_boards(const Context& context, const MeasuredSet& set, const Protocol
   return {};
 }
 
-// The draws of one set; rows are written after each.
-Status run_set(const Context& context, const MeasuredSet& set, const Protocol& protocol,
-               const ProtocolRequest& request, std::vector<FewShotRow>& rows) {
-  const std::vector<int64_t>& counts = request.counts.empty() ? protocol.counts : request.counts;
-  const int64_t seeds = request.seeds > 0 ? request.seeds : protocol.seeds;
-  std::map<DrawKey, bool> done;
-  for (const FewShotRow& row : rows) done[key_of(row)] = true;
-
+FewShotRun run_of(const MeasuredSet& set, const Protocol& protocol,
+                  const ProtocolRequest& request) {
   FewShotRun run;
   run.options.threads = request.threads;
   run.without_twins = protocol.without_twins;
@@ -208,50 +237,93 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
   // Smaller than what calibration ships, for a hundred draws: 48 units and 30 epochs are within the
   // seeds' noise of 64 and 90.
   run.teach.hidden = 48;
-  run.teach.members = 1;
+  // The verdict needs two networks to see them disagree.
+  run.teach.members = protocol.own.empty() ? 1 : 2;
   run.teach.epochs = 30;
   run.pool = 2000;
+  const std::vector<std::string>& models =
+      request.models.empty() ? protocol.models : request.models;
   // Costly, so only by name.
-  run.taught = chosen(request.models, "taught") && !request.models.empty();
-  run.brp_nas = chosen(request.models, "brp-nas") && !request.models.empty() && brp_nas_learns(set);
+  run.taught = chosen(models, "taught") && !models.empty();
+  run.brp_nas = chosen(models, "brp-nas") && !models.empty() && brp_nas_learns(set);
   for (const std::string_view control : control_names())
-    if (chosen(request.models, std::string(control))) run.controls.emplace_back(control);
+    if (chosen(models, std::string(control))) run.controls.emplace_back(control);
+  return run;
+}
 
+// Everything that one board is asked to learn.
+std::vector<FewShotTask> tasks_of(const MeasuredSet& set, const Protocol& protocol,
+                                  const ProtocolRequest& request) {
+  const std::vector<int64_t>& counts = request.counts.empty() ? protocol.counts : request.counts;
+  const int64_t seeds = request.seeds > 0 ? request.seeds : protocol.seeds;
+  const std::vector<std::string>& draws = request.draws.empty() ? protocol.draws : request.draws;
+  std::vector<FewShotTask> tasks;
+  for (const int64_t count : counts) {
+    for (int64_t seed = request.first_seed; seed < request.first_seed + seeds; ++seed) {
+      for (const std::string& draw : draws) {
+        FewShotTask task{.n = static_cast<size_t>(count),
+                         .seed = static_cast<uint64_t>(seed),
+                         .chosen = draw == "chosen"};
+        if (protocol.own.empty()) tasks.push_back(task);
+        for (const std::string& space :
+             protocol.own.empty() ? std::vector<std::string>() : spaces_of(set)) {
+          task.left_out = space;
+          for (const size_t own : protocol.own) {
+            task.own = own;
+            tasks.push_back(task);
+          }
+        }
+      }
+    }
+  }
+  return tasks;
+}
+
+// The draws of one set; rows are written after each.
+Status run_set(const Context& context, const MeasuredSet& set, const Protocol& protocol,
+               const ProtocolRequest& request, std::vector<FewShotRow>& rows) {
+  const FewShotRun run = run_of(set, protocol, request);
   if (set.id == kNcnn) return run_boards(context, set, request, run, rows);
+  std::map<DrawKey, bool> done;
+  for (const FewShotRow& row : rows) done[key_of(row)] = true;
+  std::vector<std::string> costly{"process"};
+  if (run.taught) costly.emplace_back("taught");
+  if (run.brp_nas) costly.emplace_back("brp-nas");
 
+  const std::vector<FewShotTask> tasks = tasks_of(set, protocol, request);
   std::map<size_t, DeviceLibrary> libraries;  // by quantity of the pool
   int64_t step = 0;
-  const auto total = static_cast<int64_t>(set.boards.size() * counts.size()) * seeds;
+  const auto total = static_cast<int64_t>(set.boards.size() * tasks.size());
   for (size_t b = 0; b < set.boards.size(); ++b) {
     const MeasuredSet::Board& board = set.boards[b];
-    for (const int64_t count : counts) {
-      for (int64_t s = request.first_seed; s < request.first_seed + seeds; ++s) {
-        context.report(++step, total,
-                       fmt::format("{}: {} from {} labels", set.id, board.device, count));
-        const auto known = [&](const char* model) {
-          return done.contains(
-              {set.id, board.device,
-               std::string(quantity_name(set.pool.dataset.quantities[board.quantity])),
-               static_cast<size_t>(count), static_cast<uint64_t>(s), model});
-        };
-        if (!chosen(request.boards, board.device)) continue;
-        if (known("process") && (!run.taught || known("taught")) &&
-            (!run.brp_nas || known("brp-nas")))
-          continue;
-        if (context.stop_wanted()) return {};
-        if (!libraries.contains(board.quantity))
-          libraries[board.quantity] = make_device_library(set.pool.few_shot[board.quantity],
-                                                          static_cast<int32_t>(request.devices),
-                                                          request.seed, request.threads);
-        EDGESAGE_ASSIGN_OR_RETURN(
-            std::vector<FewShotRow> fresh,
-            run_few_shot(set, b, libraries.at(board.quantity), static_cast<size_t>(count),
-                         static_cast<uint64_t>(s), run));
-        for (FewShotRow& row : fresh)
-          if (!done.contains(key_of(row))) rows.push_back(std::move(row));
-        if (!request.results.empty())
-          EDGESAGE_RETURN_IF_ERROR(write_few_shot_rows(rows, request.results));
-      }
+    for (const FewShotTask& task : tasks) {
+      context.report(++step, total,
+                     fmt::format("{}: {} from {} labels", set.id, board.device, task.n));
+      FewShotRow wanted{
+          .set = set.id,
+          .device = board.device,
+          .quantity = std::string(quantity_name(set.pool.dataset.quantities[board.quantity])),
+          .draw = task.chosen ? "chosen" : "random",
+          .n = task.n + task.own,
+          .seed = task.seed,
+          .left_out = task.left_out,
+          .own = task.own};
+      const bool known = std::ranges::all_of(costly, [&](const std::string& model) {
+        wanted.model = model;
+        return done.contains(key_of(wanted));
+      });
+      if (known || !chosen(request.boards, board.device)) continue;
+      if (context.stop_wanted()) return {};
+      if (!libraries.contains(board.quantity))
+        libraries[board.quantity] = make_device_library(set.pool.few_shot[board.quantity],
+                                                        static_cast<int32_t>(request.devices),
+                                                        request.seed, request.threads);
+      EDGESAGE_ASSIGN_OR_RETURN(std::vector<FewShotRow> fresh,
+                                run_few_shot(set, b, libraries.at(board.quantity), task, run));
+      for (FewShotRow& row : fresh)
+        if (!done.contains(key_of(row))) rows.push_back(std::move(row));
+      if (!request.results.empty())
+        EDGESAGE_RETURN_IF_ERROR(write_few_shot_rows(rows, request.results));
     }
   }
   return {};
@@ -263,6 +335,12 @@ std::vector<std::string> protocol_names() {
   std::vector<std::string> names;
   for (const Protocol& protocol : protocols()) names.push_back(protocol.name);
   return names;
+}
+
+bool takes_label_files(const std::string& protocol) {
+  return std::ranges::any_of(protocols(), [&](const Protocol& entry) {
+    return entry.name == protocol && entry.sets.empty();
+  });
 }
 
 Result<FewShotTable> evaluate_protocol(const Context& context, const ProtocolRequest& request) {

@@ -131,7 +131,6 @@ PricedPool price_pool(NetworkPool pool, int32_t devices, uint64_t seed, int thre
   priced.pool = std::move(pool);
   for (const FewShotSet& set : priced.pool.few_shot)
     priced.libraries.push_back(make_device_library(set, devices, seed, threads));
-  priced.components = simulated_components(priced.libraries.front().points);
   std::map<std::string, size_t> spaces;
   for (const Example& example : priced.pool.dataset.examples)
     priced.space_of.push_back(spaces.emplace(example.space, spaces.size()).first->second);

@@ -23,8 +23,10 @@ namespace edgesage {
 struct PricedPool {
   NetworkPool pool;
   std::vector<DeviceLibrary> libraries;  // one a quantity
-  Points components;                     // of the first quantity, for choosing
   std::vector<size_t> space_of;          // number of each network's space
+
+  // Of the first quantity, for choosing.
+  [[nodiscard]] const Points& components() const { return libraries.front().components; }
 };
 
 [[nodiscard]] PricedPool price_pool(NetworkPool pool, int32_t devices, uint64_t seed, int threads);

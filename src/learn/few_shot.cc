@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "src/base/rng.h"
+#include "src/learn/choose.h"
+#include "src/learn/few_shot_errors.h"
 
 namespace edgesage {
 namespace {
@@ -254,6 +256,7 @@ DeviceLibrary make_device_library(const FewShotSet& networks, int32_t devices, u
   library.points =
       Eigen::Map<const Points>(costs.data(), static_cast<Eigen::Index>(networks.size()), devices);
   library.scale = centre_and_scale(library.points);
+  library.components = simulated_components(library.points);
   return library;
 }
 
@@ -293,11 +296,13 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
     fitted_hyper = process.hyper_parameters();
   }
   std::vector<double> plain_held(labelled.size()), fitted_held(labelled.size());
+  std::vector<double> held_sd(labelled.size());
   for (const Fold& fold : folds_of(labelled.size(), options.folds, library.seed)) {
     const std::vector<size_t> kept = pick(labelled, fold.kept), held = pick(labelled, fold.held);
     const std::vector<double> y = pick(log_labels, fold.kept);
     const auto answer = [&](const Points& second, const HyperParameters& known,
-                            std::vector<double>& held_answers) -> Status {
+                            std::vector<double>& held_answers,
+                            std::vector<double>* deviations) -> Status {
       EDGESAGE_ASSIGN_OR_RETURN(const GaussianProcess process,
                                 learner.process(second, kept, y, known));
       std::vector<Points> some;
@@ -307,14 +312,18 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
       const std::vector<double> means = process.mean(pointers);
       for (size_t i = 0; i < held.size(); ++i)
         held_answers[fold.held[i]] = means[i] + learner.base(held[i]);
+      if (deviations == nullptr) return {};
+      const std::vector<double> variances = process.variance(pointers);
+      for (size_t i = 0; i < held.size(); ++i)
+        (*deviations)[fold.held[i]] = std::sqrt(variances[i]);
       return {};
     };
     EDGESAGE_RETURN_IF_ERROR(
         answer(learner.second_of_library(learner.best_of_library(kept, y, best_count)),
-               plain.hyper_parameters(), plain_held));
+               plain.hyper_parameters(), plain_held, &held_sd));
     if (smoother)
-      EDGESAGE_RETURN_IF_ERROR(
-          answer(learner.priced(learner.fitted_devices(kept, y)), fitted_hyper, fitted_held));
+      EDGESAGE_RETURN_IF_ERROR(answer(learner.priced(learner.fitted_devices(kept, y)), fitted_hyper,
+                                      fitted_held, nullptr));
   }
   if (smoother)
     fit.smoother_share = options.fixed_share >= 0 ? options.fixed_share
@@ -327,6 +336,14 @@ Result<FewShotFit> fit_few_shot(const FewShotSet& networks, const DeviceLibrary&
     if (smoother) fit.log_cost[i] += share * (fitted_answer[i] - fit.log_cost[i]);
     fit.log_cost[i] += learner.base(i);
     fit.log_sd.push_back(std::sqrt(variance[i]));
+  }
+  if (!fit.held_out.empty()) {
+    std::vector<double> residuals;
+    for (size_t i = 0; i < labelled.size(); ++i)
+      residuals.push_back(fit.held_out[i] - log_labels[i]);
+    ErrorScale scale = error_scale(library.components, labelled, residuals, held_sd, fit.log_sd);
+    fit.error_scale = std::move(scale.network);
+    fit.held_out_scale = std::move(scale.label);
   }
   return fit;
 }

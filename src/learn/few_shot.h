@@ -61,6 +61,7 @@ struct DeviceLibrary {
   // the mean squared length of a row 1.
   Points points;
   double scale = 1;
+  Points components;  // simulated_components of the points
 };
 
 // Cost: networks x rows x devices, about 5 ns each on a core. Memory: 4 bytes a network and device.
@@ -88,8 +89,11 @@ struct FewShotOptions {
 struct FewShotFit {
   std::vector<double> log_cost;  // one a network
   std::vector<double> log_sd;    // standard deviation of it as the process sees it
-  // For each label the answer of a fit that did not see it; empty without folds.
-  std::vector<double> held_out;
+  // Scale of its error, in which intervals are: see few_shot_errors.h; empty without folds.
+  std::vector<double> error_scale;
+  // For each label the answer of a fit that did not see it, and the scale of its error; empty
+  // without folds.
+  std::vector<double> held_out, held_out_scale;
   double smoother_share = 0;  // of the fitted devices' answer in the mix
 };
 

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <unordered_set>
 
-#include "src/base/rng.h"
+#include "src/devices/statistics.h"
 #include "src/learn/brp_nas.h"
 #include "src/learn/controls.h"
 #include "src/learn/published_codes.h"
@@ -22,34 +21,107 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-FewShotRow row_of(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
-                  std::string model) {
+FewShotRow row_of(const MeasuredSet& set, size_t board, const FewShotTask& task,
+                  const FewShotDraw& draw, std::string model) {
   FewShotRow row;
+  row.draw = task.chosen ? "chosen" : "random";
+  row.left_out = task.left_out;
+  row.own = task.left_out.empty() ? 0 : std::min(task.own, kMostOwn);
   row.set = set.id;
   row.device = set.boards[board].device;
   row.quantity = quantity_name(set.pool.dataset.quantities[set.boards[board].quantity]);
   row.model = std::move(model);
-  row.n = n;
-  row.seed = seed;
+  row.n = draw.train.size();
+  row.seed = task.seed;
   return row;
 }
 
-// Predictions are logarithms, one a network of the set.
-void judge(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
-           std::span<const double> log_predicted, std::span<const double> widths, FewShotRow& row) {
+// What a model says of every network of the pool.
+struct Answers {
+  std::vector<double> log_cost;
+  // Half widths in log, by kLevels and network; empty: the model gives no intervals.
+  std::vector<std::vector<double>> half;
+  // Of the range verdict; empty: the model gives none.
+  std::vector<double> score;
+  std::vector<bool> flagged;
+};
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? std::nan("") : quantile(values, 0.5);
+}
+
+// Errors of the networks of some rows.
+std::vector<double> apes(const MeasuredSet& set, size_t board, std::span<const size_t> rows,
+                         const Answers& answers) {
+  std::vector<double> errors;
+  for (const size_t r : rows)
+    errors.push_back(std::abs(
+        std::exp(answers.log_cost[set.rows[r].network]) / set.boards[board].labels[r] - 1));
+  return errors;
+}
+
+struct Covered {
+  double share = 0, half_width = 0;  // half width: the median
+};
+
+Covered covered(const MeasuredSet& set, size_t board, std::span<const size_t> rows,
+                const Answers& answers, size_t level) {
+  double inside = 0;
+  std::vector<double> widths;
+  for (const size_t r : rows) {
+    const size_t network = set.rows[r].network;
+    const double half = answers.half[level][network];
+    widths.push_back(half);
+    inside += std::abs(answers.log_cost[network] - std::log(set.boards[board].labels[r])) <= half;
+  }
+  return {inside / static_cast<double>(std::max<size_t>(1, rows.size())),
+          std::expm1(middle(std::move(widths)))};
+}
+
+// How far the verdict's score tells large errors from small ones, in known spaces and the other.
+RangeFigures range_figures(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
+                           const Answers& answers) {
+  constexpr double kLarge = 3;
+  RangeFigures figures;
+  figures.count = std::min(draw.in_space.size(), draw.test.size());
+  const std::vector<double> known = apes(set, board, draw.in_space, answers);
+  figures.median_ape_known = middle(known);
+  figures.coverage_90_known = covered(set, board, draw.in_space, answers, 2).share;
+  figures.half_width_90_known = covered(set, board, draw.in_space, answers, 2).half_width;
+  std::vector<double> scores;
+  std::vector<bool> large;
+  for (const auto* rows : {&draw.in_space, &draw.test}) {
+    const std::span<const size_t> half(rows->data(), figures.count);
+    const std::vector<double> errors = apes(set, board, half, answers);
+    double flagged = 0;
+    for (size_t i = 0; i < half.size(); ++i) {
+      scores.push_back(answers.score[set.rows[half[i]].network]);
+      large.push_back(errors[i] > kLarge * figures.median_ape_known);
+      flagged += answers.flagged[set.rows[half[i]].network] ? 1 : 0;
+    }
+    (rows == &draw.test ? figures.flagged_left_out : figures.flagged_known) =
+        flagged / static_cast<double>(std::max<size_t>(1, half.size()));
+  }
+  figures.auroc = auroc(scores, large);
+  return figures;
+}
+
+void judge(const MeasuredSet& set, size_t board, const FewShotDraw& draw, const Answers& answers,
+           FewShotRow& row) {
   std::vector<double> truth, predicted;
   for (const size_t r : draw.test) {
     truth.push_back(set.boards[board].labels[r]);
-    predicted.push_back(std::exp(log_predicted[set.rows[r].network]));
+    predicted.push_back(std::exp(answers.log_cost[set.rows[r].network]));
   }
   row.accuracy = accuracy(truth, predicted);
-  for (const double width : widths) {
-    size_t inside = 0;
-    for (size_t i = 0; i < truth.size(); ++i)
-      inside += std::abs(std::log(predicted[i] / truth[i])) <= width ? 1 : 0;
-    row.coverage.push_back(static_cast<double>(inside) / static_cast<double>(truth.size()));
-    row.half_width.push_back(std::expm1(width));
+  for (size_t level = 0; level < answers.half.size(); ++level) {
+    const Covered of_level = covered(set, board, draw.test, answers, level);
+    row.coverage.push_back(of_level.share);
+    row.half_width.push_back(of_level.half_width);
   }
+  if (!draw.in_space.empty() && !answers.score.empty())
+    row.range = range_figures(set, board, draw, answers);
 }
 
 // Logarithms of a control's answers, one a network of the pool. Controls read labels from a data
@@ -88,33 +160,74 @@ DrawLabels labels_of_draw(const MeasuredSet& set, size_t board, const FewShotDra
   return labels;
 }
 
-// Logarithms of the taught predictor's answers, one a network of the pool.
-Result<std::vector<double>> taught_answers(const MeasuredSet& set, size_t quantity,
-                                           const FewShotFit& fit, std::span<const size_t> labelled,
-                                           std::span<const double> y,
-                                           const std::vector<double>& widths,
-                                           const FewShotRun& run) {
+// Intervals are in units of the error's scale. A network is flagged where its own 90 % interval is
+// wider than those of nearly all labels were: its scale is above their 97 % quantile, with a
+// margin.
+Answers process_answers(const FewShotFit& fit, std::span<const double> y) {
+  constexpr double kOrdinary = 0.97, kMargin = 1.2;
+  Answers answers;
+  answers.log_cost = fit.log_cost;
+  std::vector<double> scales = fit.held_out_scale;
+  std::sort(scales.begin(), scales.end());
+  const double limit = kMargin * quantile(scales, kOrdinary);
+  for (const double scale : fit.error_scale) {
+    answers.score.push_back(scale / limit);
+    answers.flagged.push_back(scale > limit);
+  }
+  for (const double width : conformal_widths(fit.held_out, y, fit.held_out_scale)) {
+    answers.half.emplace_back();
+    for (const double scale : fit.error_scale) answers.half.back().push_back(width * scale);
+  }
+  return answers;
+}
+
+// Networks that the teacher answers for: those of the draw that are not judged, or, where none is
+// kept back, some of all.
+std::vector<size_t> lesson_networks(const MeasuredSet& set, const FewShotDraw& draw, size_t most) {
+  std::vector<size_t> networks;
+  if (!draw.in_space.empty()) {
+    for (const size_t r : draw.unlabelled) networks.push_back(set.rows[r].network);
+    return networks;
+  }
+  const size_t step = std::max<size_t>(1, set.pool.size() / most);
+  for (size_t i = 0; i < set.pool.size(); i += step) networks.push_back(i);
+  return networks;
+}
+
+Result<Answers> taught_answers(const MeasuredSet& set, size_t quantity, const FewShotFit& fit,
+                               const FewShotDraw& draw, const DrawLabels& labels,
+                               const std::vector<double>& widths, const FewShotRun& run) {
   const std::vector<double> nothing(set.pool.size(), std::nan(""));
   std::vector<Lesson> lessons(set.pool.dataset.quantities.size(), {nothing, nothing, {}});
   lessons[quantity].widths = widths;
-  const size_t step = std::max<size_t>(1, set.pool.size() / run.pool);
-  for (size_t i = 0; i < set.pool.size(); i += step)
+  for (const size_t i : lesson_networks(set, draw, run.pool))
     lessons[quantity].log_teacher[i] = fit.log_cost[i];
-  for (size_t i = 0; i < labelled.size(); ++i) lessons[quantity].log_label[labelled[i]] = y[i];
+  for (size_t i = 0; i < labels.network.size(); ++i)
+    lessons[quantity].log_label[labels.network[i]] = labels.y[i];
   EDGESAGE_ASSIGN_OR_RETURN(PredictorData data, teach_predictor(set.pool.dataset, lessons,
                                                                 {.device = set.id}, run.teach));
   EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::from(std::move(data)));
-  std::vector<double> answers;
+  Answers answers;
+  answers.half.resize(std::size(kLevels));
   PredictWorkspace workspace;
-  for (const Example& example : set.pool.dataset.examples)
-    answers.push_back(std::log(predictor.estimate(example.tensors, workspace).value[quantity]));
+  for (const Example& example : set.pool.dataset.examples) {
+    const Estimate& estimate = predictor.estimate(example.tensors, workspace);
+    const RangeVerdict verdict = judge_range(predictor.data().range, example.operator_signatures,
+                                             example.tensors, estimate.spread);
+    answers.log_cost.push_back(std::log(estimate.value[quantity]));
+    answers.score.push_back(verdict.score);
+    answers.flagged.push_back(!verdict.in_range);
+    for (size_t level = 0; level < std::size(kLevels); ++level)
+      answers.half[level].push_back(predictor.half_width(
+          quantity, kLevels[level], estimate.spread[quantity], verdict.in_range));
+  }
   return answers;
 }
 
 // Judged by rows: other than the network of a file, the cell keeps its names.
 Result<FewShotRow> run_brp_nas(const MeasuredSet& set, size_t board, const FewShotDraw& draw,
-                               uint64_t seed) {
-  FewShotRow row = row_of(set, board, draw.train.size(), seed, "brp-nas");
+                               const FewShotTask& task) {
+  FewShotRow row = row_of(set, board, task, draw, "brp-nas");
   const auto cells_of = [&](std::span<const size_t> rows,
                             std::vector<double>& labels) -> Result<std::vector<NasBench201Cell>> {
     std::vector<NasBench201Cell> cells;
@@ -128,7 +241,7 @@ Result<FewShotRow> run_brp_nas(const MeasuredSet& set, size_t board, const FewSh
   EDGESAGE_ASSIGN_OR_RETURN(const auto train, cells_of(draw.train, labels));
   EDGESAGE_ASSIGN_OR_RETURN(const auto test, cells_of(draw.test, truth));
   const Clock::time_point start = Clock::now();
-  EDGESAGE_ASSIGN_OR_RETURN(BrpNas model, BrpNas::train(train, labels, {.seed = seed}));
+  EDGESAGE_ASSIGN_OR_RETURN(BrpNas model, BrpNas::train(train, labels, {.seed = task.seed}));
   row.seconds = seconds_since(start);
   row.accuracy = accuracy(truth, model.predict(test));
   return row;
@@ -143,29 +256,12 @@ bool brp_nas_learns(const MeasuredSet& set) {
   });
 }
 
-FewShotDraw draw_rows(const MeasuredSet& set, size_t board, size_t n, uint64_t seed,
-                      bool without_twins) {
-  std::vector<size_t> measured;
-  for (size_t r = 0; r < set.rows.size(); ++r)
-    if (!std::isnan(set.boards[board].labels[r])) measured.push_back(r);
-  Rng(seed, "few-shot draw").shuffle(measured);
-  FewShotDraw draw;
-  n = std::min(n, measured.size());
-  draw.train.assign(measured.begin(), measured.begin() + static_cast<ptrdiff_t>(n));
-  std::unordered_set<size_t> seen;
-  for (const size_t r : draw.train) seen.insert(set.rows[r].group);
-  for (size_t i = n; i < measured.size(); ++i)
-    if (!without_twins || !seen.contains(set.rows[measured[i]].group))
-      draw.test.push_back(measured[i]);
-  std::sort(draw.test.begin(), draw.test.end());
-  return draw;
-}
-
 std::vector<double> conformal_widths(std::span<const double> held_out,
-                                     std::span<const double> log_labels) {
+                                     std::span<const double> log_labels,
+                                     std::span<const double> scales) {
   std::vector<double> residuals;
   for (size_t i = 0; i < held_out.size(); ++i)
-    residuals.push_back(std::abs(held_out[i] - log_labels[i]));
+    residuals.push_back(std::abs(held_out[i] - log_labels[i]) / (scales.empty() ? 1 : scales[i]));
   std::sort(residuals.begin(), residuals.end());
   const auto count = static_cast<double>(residuals.size());
   std::vector<double> widths;
@@ -178,38 +274,39 @@ std::vector<double> conformal_widths(std::span<const double> held_out,
 }
 
 Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t board,
-                                             const DeviceLibrary& library, size_t n, uint64_t seed,
+                                             const DeviceLibrary& library, const FewShotTask& task,
                                              const FewShotRun& run) {
-  const FewShotDraw draw = draw_rows(set, board, n, seed, run.without_twins);
-  const auto [labelled, y] = labels_of_draw(set, board, draw);
+  const FewShotDraw draw = draw_rows(set, board, library, task, run.without_twins);
+  const DrawLabels labels = labels_of_draw(set, board, draw);
   const size_t quantity = set.boards[board].quantity;
-  FewShotRow row = row_of(set, board, draw.train.size(), seed, "process");
+  FewShotRow row = row_of(set, board, task, draw, "process");
   const Clock::time_point start = Clock::now();
-  EDGESAGE_ASSIGN_OR_RETURN(const FewShotFit fit, fit_few_shot(set.pool.few_shot[quantity], library,
-                                                               labelled, y, run.options));
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const FewShotFit fit,
+      fit_few_shot(set.pool.few_shot[quantity], library, labels.network, labels.y, run.options));
   row.seconds = seconds_since(start);
   row.smoother_share = fit.smoother_share;
-  const std::vector<double> widths = conformal_widths(fit.held_out, y);
-  judge(set, board, draw, fit.log_cost, widths, row);
+  const std::vector<double> widths = conformal_widths(fit.held_out, labels.y);
+  judge(set, board, draw, process_answers(fit, labels.y), row);
   std::vector<FewShotRow> rows{std::move(row)};
   if (run.taught) {
-    FewShotRow taught = row_of(set, board, draw.train.size(), seed, "taught");
+    FewShotRow taught = row_of(set, board, task, draw, "taught");
     const Clock::time_point begin = Clock::now();
-    EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> answers,
-                              taught_answers(set, quantity, fit, labelled, y, widths, run));
+    EDGESAGE_ASSIGN_OR_RETURN(const Answers answers,
+                              taught_answers(set, quantity, fit, draw, labels, widths, run));
     taught.seconds = seconds_since(begin);
-    judge(set, board, draw, answers, widths, taught);
+    judge(set, board, draw, answers, taught);
     rows.push_back(std::move(taught));
   }
   if (run.brp_nas && brp_nas_learns(set)) {
-    EDGESAGE_ASSIGN_OR_RETURN(rows.emplace_back(), run_brp_nas(set, board, draw, seed));
+    EDGESAGE_ASSIGN_OR_RETURN(rows.emplace_back(), run_brp_nas(set, board, draw, task));
   }
   for (const std::string& name : run.controls) {
-    FewShotRow control = row_of(set, board, draw.train.size(), seed, name);
+    FewShotRow control = row_of(set, board, task, draw, name);
     const Clock::time_point begin = Clock::now();
-    const std::vector<double> answers = control_answers(set, board, draw, name);
+    const Answers answers{control_answers(set, board, draw, name), {}, {}, {}};
     control.seconds = seconds_since(begin);
-    judge(set, board, draw, answers, {}, control);
+    judge(set, board, draw, answers, control);
     rows.push_back(std::move(control));
   }
   return rows;
@@ -252,7 +349,8 @@ Result<std::vector<FewShotRow>> run_leave_group_out(const MeasuredSet& set, size
   }
   std::vector<FewShotRow> rows;
   for (size_t m = 0; m < models.size(); ++m) {
-    rows.push_back(row_of(set, board, set.rows.size() - 1, 0, models[m]));
+    rows.push_back(row_of(set, board, {}, {}, models[m]));
+    rows.back().n = set.rows.size() - 1;
     rows.back().accuracy = accuracy(truth, predicted[m]);
   }
   return rows;

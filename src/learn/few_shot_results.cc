@@ -41,6 +41,18 @@ constexpr Column kColumns[] = {
      [](FewShotRow& r, double v) { r.accuracy.best_5_recall = v; }},
     {"smoother_share", 1, [](const FewShotRow& r) { return r.smoother_share; },
      [](FewShotRow& r, double v) { r.smoother_share = v; }},
+    {"auroc", 1, [](const FewShotRow& r) { return r.range.auroc; },
+     [](FewShotRow& r, double v) { r.range.auroc = v; }},
+    {"flagged_known", 100, [](const FewShotRow& r) { return r.range.flagged_known; },
+     [](FewShotRow& r, double v) { r.range.flagged_known = v; }},
+    {"flagged_left_out", 100, [](const FewShotRow& r) { return r.range.flagged_left_out; },
+     [](FewShotRow& r, double v) { r.range.flagged_left_out = v; }},
+    {"median_ape_known", 100, [](const FewShotRow& r) { return r.range.median_ape_known; },
+     [](FewShotRow& r, double v) { r.range.median_ape_known = v; }},
+    {"coverage_90_known", 100, [](const FewShotRow& r) { return r.range.coverage_90_known; },
+     [](FewShotRow& r, double v) { r.range.coverage_90_known = v; }},
+    {"half_width_90_known", 100, [](const FewShotRow& r) { return r.range.half_width_90_known; },
+     [](FewShotRow& r, double v) { r.range.half_width_90_known = v; }},
     {"seconds", 1, [](const FewShotRow& r) { return r.seconds; },
      [](FewShotRow& r, double v) { r.seconds = v; }},
 };
@@ -62,14 +74,15 @@ std::string level_name(const char* what, double level) {
 }  // namespace
 
 std::string few_shot_csv(std::span<const FewShotRow> rows) {
-  std::string text = "set,device,quantity,model,n,seed,n_test";
+  std::string text = "set,device,quantity,model,draw,left_out,own,n,seed,n_test";
   for (const Column& column : kColumns) text += fmt::format(",{}", column.name);
   for (const double level : kLevels) text += fmt::format(",{}", level_name("coverage", level));
   for (const double level : kLevels) text += fmt::format(",{}", level_name("half_width", level));
   text += '\n';
   for (const FewShotRow& row : rows) {
-    text += fmt::format("{},{},{},{},{},{},{}", csv_cell(row.set), csv_cell(row.device),
-                        row.quantity, row.model, row.n, row.seed, row.accuracy.count);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}", csv_cell(row.set), csv_cell(row.device),
+                        row.quantity, row.model, row.draw, row.left_out, row.own, row.n, row.seed,
+                        row.accuracy.count);
     for (const Column& column : kColumns)
       text += fmt::format(",{}", number(column.scale * column.get(row)));
     for (const auto* values : {&row.coverage, &row.half_width})
@@ -96,6 +109,10 @@ Result<std::vector<FewShotRow>> read_few_shot_rows(const std::filesystem::path& 
     row.device = at(i, "device");
     row.quantity = at(i, "quantity");
     row.model = at(i, "model");
+    // Files of before there was a choice have only random draws.
+    row.draw = at(i, "draw").empty() ? "random" : at(i, "draw");
+    row.left_out = at(i, "left_out");
+    row.own = static_cast<size_t>(std::max(0.0, parsed(at(i, "own"))));
     const double n = parsed(at(i, "n")), seed = parsed(at(i, "seed")),
                  tests = parsed(at(i, "n_test"));
     if (row.model.empty() || !(n > 0) || !(seed >= 0) || !(tests >= 0))

@@ -150,4 +150,17 @@ Accuracy accuracy(std::span<const double> truth, std::span<const double> predict
   return result;
 }
 
+double auroc(std::span<const double> scores, const std::vector<bool>& positive) {
+  const std::vector<double> rank = ranks(scores);
+  double sum = 0, positives = 0;
+  for (size_t i = 0; i < rank.size(); ++i) {
+    if (!positive[i]) continue;
+    sum += rank[i];
+    positives += 1;
+  }
+  const double negatives = static_cast<double>(rank.size()) - positives;
+  if (positives == 0 || negatives == 0) return kNaN;
+  return (sum - positives * (positives + 1) / 2) / (positives * negatives);
+}
+
 }  // namespace edgesage

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace edgesage {
 
@@ -23,5 +24,9 @@ struct Accuracy {
 
 // Truths must be positive and finite. Cost: O(n log n).
 [[nodiscard]] Accuracy accuracy(std::span<const double> truth, std::span<const double> predicted);
+
+// Area under the receiver operating characteristic: the probability that a positive scores above a
+// negative, ties half. NaN where there are none of either. Cost: O(n log n).
+[[nodiscard]] double auroc(std::span<const double> scores, const std::vector<bool>& positive);
 
 }  // namespace edgesage

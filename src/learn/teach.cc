@@ -26,6 +26,11 @@ double target_of(const Lesson& lesson, size_t example) {
                                                : lesson.log_label[example];
 }
 
+bool is_measured(std::span<const Lesson> lessons, size_t example) {
+  return std::any_of(lessons.begin(), lessons.end(),
+                     [&](const Lesson& lesson) { return !std::isnan(lesson.log_label[example]); });
+}
+
 PredictedQuantity quantity_data(const Dataset& dataset, const Lesson& lesson,
                                 std::span<const size_t> chosen, size_t quantity) {
   PredictedQuantity data;
@@ -58,7 +63,8 @@ PredictedQuantity quantity_data(const Dataset& dataset, const Lesson& lesson,
 }
 
 // Normalisers and range: what training is like.
-void survey(const Dataset& dataset, std::span<const size_t> chosen, PredictorData& data) {
+void survey(const Dataset& dataset, std::span<const Lesson> lessons, std::span<const size_t> chosen,
+            PredictorData& data) {
   const GraphTensors& first = dataset.examples[chosen.front()].tensors;
   NormaliserFit nodes(static_cast<size_t>(first.features)), globals(first.globals.size());
   RangeBuilder range;
@@ -66,7 +72,7 @@ void survey(const Dataset& dataset, std::span<const size_t> chosen, PredictorDat
     const Example& example = dataset.examples[i];
     nodes.add(example.tensors.x);
     globals.add(example.tensors.globals);
-    range.add(example.operator_signatures, example.tensors);
+    range.add(example.operator_signatures, example.tensors, is_measured(lessons, i));
   }
   data.node_normaliser = nodes.finish();
   data.global_normaliser = globals.finish();
@@ -79,12 +85,9 @@ nn::Batch lesson_batch(const Dataset& dataset, std::span<const Lesson> lessons,
   nn::Batch batch;
   for (const size_t i : chosen) {
     append_tensors(dataset.examples[i].tensors, data, batch);
-    bool measured = false;
-    for (const Lesson& lesson : lessons) {
+    for (const Lesson& lesson : lessons)
       batch.log_total.push_back(static_cast<float>(target_of(lesson, i)));
-      measured = measured || !std::isnan(lesson.log_label[i]);
-    }
-    batch.weight.push_back(measured ? static_cast<float>(label_weight) : 1.0F);
+    batch.weight.push_back(is_measured(lessons, i) ? static_cast<float>(label_weight) : 1.0F);
     const auto operators = static_cast<size_t>(dataset.examples[i].tensors.operators);
     batch.op_label.insert(batch.op_label.end(), operators * lessons.size(), kNaN);
   }
@@ -92,7 +95,8 @@ nn::Batch lesson_batch(const Dataset& dataset, std::span<const Lesson> lessons,
 }
 
 // What only the trained networks can say: how much they disagree on networks like those they were
-// taught on, and how far they are from their teacher, which widens the intervals.
+// taught on, and how far they are from their teacher. Of that distance and the teacher's own error
+// the larger counts: a student that is as near as its teacher is right errs as much, not more.
 void look_at_answers(const Dataset& dataset, std::span<const Lesson> lessons,
                      std::span<const size_t> chosen, PredictorData& data) {
   const size_t quantities = data.quantities.size();
@@ -115,11 +119,10 @@ void look_at_answers(const Dataset& dataset, std::span<const Lesson> lessons,
     if (data.members.size() > 1)
       data.range.max_spread[q] = static_cast<float>(2.0 * quantile(spreads[q], 0.98));
     PredictedQuantity& quantity = data.quantities[q];
-    // Two independent errors, one behind the other.
     for (size_t level = 0; level < quantity.levels.size() && !distances[q].empty(); ++level)
-      quantity.widths[level] = static_cast<float>(
-          std::hypot(static_cast<double>(quantity.widths[level]),
-                     quantile(distances[q], static_cast<double>(quantity.levels[level]))));
+      quantity.widths[level] = std::max(
+          quantity.widths[level],
+          static_cast<float>(quantile(distances[q], static_cast<double>(quantity.levels[level]))));
   }
 }
 
@@ -129,10 +132,7 @@ std::string facts_json(const Dataset& dataset, std::span<const Lesson> lessons,
   size_t measured = 0;
   for (const size_t i : chosen) {
     ++spaces[dataset.examples[i].space];
-    measured += std::any_of(lessons.begin(), lessons.end(),
-                            [&](const Lesson& lesson) { return !std::isnan(lesson.log_label[i]); })
-                    ? 1
-                    : 0;
+    measured += is_measured(lessons, i) ? 1 : 0;
   }
   Json facts;
   facts["method"] = "taught by a Gaussian process on virtual devices";
@@ -168,7 +168,7 @@ Result<PredictorData> teach_predictor(const Dataset& dataset, std::span<const Le
   data.layers = options.layers;
   for (size_t q = 0; q < lessons.size(); ++q)
     data.quantities.push_back(quantity_data(dataset, lessons[q], chosen, q));
-  survey(dataset, chosen, data);
+  survey(dataset, lessons, chosen, data);
 
   const nn::Batch batch = lesson_batch(dataset, lessons, chosen, data, options.label_weight);
   std::vector<int32_t> graphs(chosen.size());

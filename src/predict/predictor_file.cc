@@ -72,7 +72,12 @@ Offset<fb::TrainingRange> encode(FlatBufferBuilder& builder, const TrainingRange
   const auto low = builder.CreateVector(range.global_low);
   const auto high = builder.CreateVector(range.global_high);
   const auto spread = builder.CreateVector(range.max_spread);
-  return fb::CreateTrainingRange(builder, operators, kind_vector, low, high, spread);
+  Offset<fb::Leverage> leverage;
+  if (!range.leverage.empty())
+    leverage = fb::CreateLeverageDirect(builder, range.leverage.kinds, &range.leverage.centre,
+                                        &range.leverage.scale, &range.leverage.inverse,
+                                        range.leverage.limit);
+  return fb::CreateTrainingRange(builder, operators, kind_vector, low, high, spread, leverage);
 }
 
 std::vector<std::byte> encode_payload(const PredictorData& data) {
@@ -134,6 +139,9 @@ TrainingRange decode(const fb::TrainingRange* in) {
   range.global_low = copy(in->global_low());
   range.global_high = copy(in->global_high());
   range.max_spread = copy(in->max_spread());
+  if (const fb::Leverage* leverage = in->leverage(); leverage != nullptr)
+    range.leverage = {leverage->kinds(), copy(leverage->centre()), copy(leverage->scale()),
+                      copy(leverage->inverse()), leverage->limit()};
   return range;
 }
 
@@ -250,6 +258,8 @@ Result<PredictorData> decode_predictor(std::span<const std::byte> bytes, std::st
     for (const auto* member : *in.members()) out.members.push_back(copy(member->parameters()));
   out.facts = copy(in.facts());
 
+  if (!out.range.leverage.fits(out.node_normaliser.mean.size()))
+    return bad(where, "its leverage does not fit its features: the file is damaged");
   if (out.members.empty() || out.quantities.empty())
     return bad(where, "it holds no network or no quantity");
   for (const auto& member : out.members)

@@ -147,6 +147,18 @@ void check_globals(const TrainingRange& range, const GraphTensors& tensors, Reas
   }
 }
 
+void check_leverage(const TrainingRange& range, const GraphTensors& tensors, RangeVerdict& verdict,
+                    Reasons& reasons) {
+  verdict.score = range.leverage.of(tensors);
+  if (verdict.score <= 1) return;
+  reasons.add([&] {
+    return fmt::format(
+        "whole network: what costs most in it is {:.1f} times as far from all measured networks "
+        "as is normal",
+        verdict.score);
+  });
+}
+
 void check_spread(const TrainingRange& range, std::span<const float> spread, Reasons& reasons) {
   for (size_t q = 0; q < std::min(spread.size(), range.max_spread.size()); ++q) {
     if (spread[q] <= range.max_spread[q]) continue;
@@ -176,7 +188,9 @@ std::vector<std::string> operator_signatures(const Graph& graph) {
   return signatures;
 }
 
-void RangeBuilder::add(std::span<const std::string> signatures, const GraphTensors& tensors) {
+void RangeBuilder::add(std::span<const std::string> signatures, const GraphTensors& tensors,
+                       bool measured) {
+  leverage_.add(tensors, measured);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static const std::vector<size_t> columns = checked_columns();
   for (const std::string& signature : signatures) {
@@ -205,7 +219,10 @@ void RangeBuilder::add(std::span<const std::string> signatures, const GraphTenso
     widen(range_.global_low, range_.global_high, g, tensors.globals[g]);
 }
 
-TrainingRange RangeBuilder::finish() && { return std::move(range_); }
+TrainingRange RangeBuilder::finish() && {
+  range_.leverage = leverage_.finish();
+  return std::move(range_);
+}
 
 RangeVerdict judge_range(const TrainingRange& range, std::span<const std::string> signatures,
                          const GraphTensors& tensors, std::span<const float> spread) {
@@ -215,7 +232,13 @@ RangeVerdict judge_range(const TrainingRange& range, std::span<const std::string
   check_operators(range, signatures, verdict, reasons);
   check_rows(range, signatures, tensors, verdict, reasons);
   check_globals(range, tensors, reasons);
+  check_leverage(range, tensors, verdict, reasons);
   check_spread(range, spread, reasons);
+  for (size_t q = 0; q < std::min(spread.size(), range.max_spread.size()); ++q)
+    if (std::isfinite(range.max_spread[q]))
+      verdict.score = std::max(verdict.score, static_cast<double>(spread[q] / range.max_spread[q]));
+  if (std::ranges::find(verdict.unknown_operator, true) != verdict.unknown_operator.end())
+    verdict.score = std::numeric_limits<double>::infinity();
   std::move(reasons).move_to(verdict);
   return verdict;
 }

@@ -1,8 +1,8 @@
 // Whether a network is like those that a predictor was trained on, and if not, why not.
 //
-// Three tests: operators and types that never occurred (always named), row and graph features
-// outside the bounds of training (with a margin), and members of the ensemble that disagree more
-// than they do on networks of the training's kind.
+// Four tests: operators and types that never occurred (always named), row and graph features
+// outside the bounds of training (with a margin), a mix of rows that no measured network is like,
+// and members of the ensemble that disagree more than they do on networks of the training's kind.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "src/features/graph_tensors.h"
 #include "src/graph/graph.h"
+#include "src/predict/leverage.h"
 
 namespace edgesage {
 
@@ -28,10 +29,14 @@ struct TrainingRange {
   std::vector<float> global_low, global_high;
   // Largest standard deviation of the members' log predictions that is still normal, a quantity.
   std::vector<float> max_spread;
+  Leverage leverage;  // empty in files of before it was known
 };
 
 struct RangeVerdict {
   bool in_range = true;
+  // How unlike what was measured, as a sign of large errors: infinite with an unknown operator, or
+  // else the larger of leverage and spread over what is ordinary of each.
+  double score = 0;
   std::vector<std::string> reasons;
   std::vector<bool> unknown_operator;  // by operator of the main subgraph
 };
@@ -42,11 +47,14 @@ struct RangeVerdict {
 // Accumulates over the training networks.
 class RangeBuilder {
  public:
-  void add(std::span<const std::string> signatures, const GraphTensors& tensors);
+  // `measured`: has a label; of others it is only known what they are like.
+  void add(std::span<const std::string> signatures, const GraphTensors& tensors,
+           bool measured = true);
   [[nodiscard]] TrainingRange finish() &&;
 
  private:
   TrainingRange range_;
+  LeverageBuilder leverage_;
 };
 
 // Cost: linear in operators and rows; words are made for the reasons that are given alone. `spread`

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include "src/report/json_common.h"
 #include "src/report/text_table.h"
 
@@ -25,49 +29,87 @@ std::string coverages(const FewShotResult& row) {
   return text;
 }
 
-const std::vector<std::string>& headings() {
-  static const std::vector<std::string> kHeadings{
-      "set",     ">labels", "model", "device",    ">seeds",  ">tested",       ">within 10 %",
-      ">MAPE %", ">median", ">p95",  ">Spearman", "covered", ">half width %", ">s"};
-  return kHeadings;
-}
+using Row = FewShotResult;
 
-std::vector<std::string> cells(const FewShotResult& row) {
-  return {row.set,
-          fmt::format("{}", row.labels),
-          row.model,
-          row.quantity == "latency_ms" ? row.device : row.device + " " + row.quantity,
-          fmt::format("{}", row.seeds),
-          fmt::format("{}", row.n_test),
-          with_spread(row.within_10, row.within_10_spread, row.seeds, 1),
-          with_spread(row.mape, row.mape_spread, row.seeds, 2),
-          fmt::format("{:.2f}", row.median_ape),
-          fmt::format("{:.1f}", row.p95_ape),
-          figure(row.spearman, 4),
-          coverages(row),
-          figure(row.half_width_90, 1),
-          fmt::format("{:.2f}", row.seconds)};
+// A column, and whether a row gives it reason to be shown.
+struct Column {
+  const char* heading;  // '>' before it: numbers, to the right
+  std::string (*cell)(const Row&);
+  bool (*needed)(const Row&) = [](const Row&) { return true; };
+};
+
+bool left_out(const Row& row) { return !row.left_out.empty(); }
+bool has_range(const Row& row) { return row.flagged_known.has_value(); }
+
+std::string whole(int64_t value) { return fmt::format("{}", value); }
+
+constexpr Column kColumns[] = {
+    {"set", [](const Row& r) { return r.set; }},
+    {">labels", [](const Row& r) { return whole(r.labels); }},
+    {"drawn", [](const Row& r) { return r.draw; }, [](const Row& r) { return r.draw != "random"; }},
+    {"left out", [](const Row& r) { return r.left_out; }, left_out},
+    {">of it", [](const Row& r) { return whole(r.own); }, left_out},
+    {"model", [](const Row& r) { return r.model; }},
+    {"device",
+     [](const Row& r) {
+       return r.quantity == "latency_ms" ? r.device : r.device + " " + r.quantity;
+     }},
+    {">seeds", [](const Row& r) { return whole(r.seeds); }},
+    {">tested", [](const Row& r) { return whole(r.n_test); }},
+    {">within 10 %",
+     [](const Row& r) { return with_spread(r.within_10, r.within_10_spread, r.seeds, 1); }},
+    {">MAPE %", [](const Row& r) { return with_spread(r.mape, r.mape_spread, r.seeds, 2); }},
+    {">median", [](const Row& r) { return fmt::format("{:.2f}", r.median_ape); }},
+    {">p95", [](const Row& r) { return fmt::format("{:.1f}", r.p95_ape); }},
+    {">Spearman", [](const Row& r) { return figure(r.spearman, 4); }},
+    {"covered", [](const Row& r) { return coverages(r); }},
+    {">half width %", [](const Row& r) { return figure(r.half_width_90, 1); }},
+    {">known: median", [](const Row& r) { return figure(r.median_ape_known, 2); }, has_range},
+    {">known: 90 % covers", [](const Row& r) { return figure(r.coverage_90_known, 1); }, has_range},
+    {">known: half width %", [](const Row& r) { return figure(r.half_width_90_known, 1); },
+     has_range},
+    {">flagged known %", [](const Row& r) { return figure(r.flagged_known, 1); }, has_range},
+    {">flagged left out %", [](const Row& r) { return figure(r.flagged_left_out, 1); }, has_range},
+    {">AUROC", [](const Row& r) { return figure(r.auroc, 3); }, has_range},
+    {">s", [](const Row& r) { return fmt::format("{:.2f}", r.seconds); }},
+};
+
+std::vector<const Column*> columns_of(const FewShotTable& table) {
+  std::vector<const Column*> columns;
+  for (const Column& column : kColumns)
+    if (table.rows.empty() ? column.needed(Row{}) : std::ranges::any_of(table.rows, column.needed))
+      columns.push_back(&column);
+  return columns;
 }
 
 }  // namespace
 
 std::string few_shot_text(const FewShotTable& table) {
-  TextTable text(headings());
-  for (const FewShotResult& row : table.rows) text.add(cells(row));
+  const std::vector<const Column*> columns = columns_of(table);
+  std::vector<std::string> headings;
+  for (const Column* column : columns) headings.emplace_back(column->heading);
+  TextTable text(headings);
+  for (const Row& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const Column* column : columns) cells.push_back(column->cell(row));
+    text.add(cells);
+  }
   return text.render();
 }
 
 std::string few_shot_markdown(const FewShotTable& table) {
+  const std::vector<const Column*> columns = columns_of(table);
   std::string text = "|", line = "|";
-  for (const std::string& heading : headings()) {
+  for (const Column* column : columns) {
+    const std::string_view heading = column->heading;
     const bool right = heading.starts_with('>');
     text += fmt::format(" {} |", right ? heading.substr(1) : heading);
     line += right ? "---:|" : "---|";
   }
   text += '\n' + line + '\n';
-  for (const FewShotResult& row : table.rows) {
+  for (const Row& row : table.rows) {
     text += '|';
-    for (const std::string& cell : cells(row)) text += fmt::format(" {} |", cell);
+    for (const Column* column : columns) text += fmt::format(" {} |", column->cell(row));
     text += '\n';
   }
   return text;
@@ -80,6 +122,9 @@ std::string few_shot_json(const FewShotTable& table) {
                     {"device", row.device},
                     {"quantity", row.quantity},
                     {"model", row.model},
+                    {"draw", row.draw},
+                    {"left_out", row.left_out.empty() ? Json(nullptr) : Json(row.left_out)},
+                    {"own", row.own},
                     {"n_train", row.labels},
                     {"n_test", row.n_test},
                     {"seeds", row.seeds},
@@ -96,7 +141,13 @@ std::string few_shot_json(const FewShotTable& table) {
                     {"coverage", row.coverage},
                     {"half_width_90", or_null(row.half_width_90)},
                     {"smoother_share", or_null(row.smoother_share)},
-                    {"seconds", row.seconds}});
+                    {"seconds", row.seconds},
+                    {"auroc", or_null(row.auroc)},
+                    {"flagged_known", or_null(row.flagged_known)},
+                    {"flagged_left_out", or_null(row.flagged_left_out)},
+                    {"median_ape_known", or_null(row.median_ape_known)},
+                    {"coverage_90_known", or_null(row.coverage_90_known)},
+                    {"half_width_90_known", or_null(row.half_width_90_known)}});
   return to_text({{"schema_version", kSchemaVersion}, {"rows", rows}}, 2) + '\n';
 }
 

@@ -251,7 +251,7 @@ TEST(BrpNas, IsJudgedOnTheSameDrawAsTheProcess) {
   FewShotRun run;
   run.brp_nas = true;
   run.controls = {"constant"};
-  const auto rows = run_few_shot(*set, 0, library, 40, 1, run);
+  const auto rows = run_few_shot(*set, 0, library, {.n = 40, .seed = 1}, run);
   ASSERT_TRUE(rows) << rows.error().to_string();
   ASSERT_EQ(rows->size(), 3u);
   const FewShotRow &process = (*rows)[0], &learned = (*rows)[1], &constant = (*rows)[2];

@@ -33,7 +33,7 @@ const World& world() {
     const auto costs = simulate::log_costs(made.priced.pool.few_shot[0].sim, device,
                                            simulate::SimQuantity::kLatency, 0);
     made.truth.assign(costs.begin(), costs.end());
-    for (const size_t i : choose_first(made.priced.components, 60, made.priced.space_of, 1)) {
+    for (const size_t i : choose_first(made.priced.components(), 60, made.priced.space_of, 1)) {
       LabelRow row;
       row.name = "under another name";
       row.graph_hash = made.priced.pool.dataset.examples[i].graph_hash;

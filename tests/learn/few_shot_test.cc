@@ -167,15 +167,15 @@ TEST(DrawRows, TestsNothingThatWasTrainedOnUpToIsomorphism) {
   EDGESAGE_REQUIRE(data.has_value(), "the published measurements are not there");
   auto set = load_published_set("latbench", *data / "data", 0, 600);
   ASSERT_TRUE(set) << set.error().to_string();
-  const FewShotDraw draw = draw_rows(*set, 0, 100, 3, true);
-  const FewShotDraw all = draw_rows(*set, 0, 100, 3, false);
+  const FewShotDraw draw = draw_rows(*set, 0, {}, {.n = 100, .seed = 3}, true);
+  const FewShotDraw all = draw_rows(*set, 0, {}, {.n = 100, .seed = 3}, false);
   EXPECT_EQ(draw.train, all.train);
   EXPECT_EQ(all.test.size() + all.train.size(), set->rows.size());
   EXPECT_LT(draw.test.size(), all.test.size());
   for (const size_t tested : draw.test)
     for (const size_t trained : draw.train)
       ASSERT_NE(set->rows[tested].group, set->rows[trained].group);
-  const FewShotDraw smaller = draw_rows(*set, 0, 20, 3, true);
+  const FewShotDraw smaller = draw_rows(*set, 0, {}, {.n = 20, .seed = 3}, true);
   EXPECT_TRUE(std::equal(smaller.train.begin(), smaller.train.end(), draw.train.begin()));
 }
 
@@ -188,7 +188,7 @@ TEST(FewShot, ReachesItsAccuracyOnPublishedCells) {
   // The desktop GPU and the edge TPU: overlap of branches, and what a matrix engine is slow at.
   double within = 0;
   for (const size_t board : {size_t{1}, size_t{3}}) {
-    auto rows = run_few_shot(*set, board, cells, 100, 1, {});
+    auto rows = run_few_shot(*set, board, cells, {.n = 100, .seed = 1}, {});
     ASSERT_TRUE(rows) << rows.error().to_string();
     within += rows->front().accuracy.within_10 / 2;
   }

@@ -27,7 +27,8 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
       ->type_name("DIR")
       ->group(kGroup);
   command
-      .add_option("--set", request.sets, "Only these sets of the protocol; of labels: label files")
+      .add_option("--set", request.sets,
+                  "Only these sets of the protocol; of labels, families and intervals: label files")
       ->type_name("NAME")
       ->group(kGroup);
   command.add_option("--board", request.boards, "Only these devices of the sets")
@@ -46,7 +47,14 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
   command
       .add_option("--model", request.models,
                   "Beside the process: taught, brp-nas (for cells of NAS-Bench-201), and controls; "
-                  "default: the controls")
+                  "default: the protocol's")
+      ->type_name("NAME")
+      ->group(kGroup);
+  command
+      .add_option("--draw", request.draws,
+                  "Networks that are learnt from: random, or chosen as 'sample' does; default: "
+                  "random")
+      ->check(CLI::IsMember({"random", "chosen"}))
       ->type_name("NAME")
       ->group(kGroup);
   command.add_option("--virtual-devices", request.devices, "Of the prior")
@@ -94,7 +102,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
     if (!options->protocol.protocol.empty()) {
       app::ProtocolRequest& protocol = options->protocol;
       protocol.threads = options->request.labels.threads;
-      if (protocol.protocol == "labels")
+      if (app::takes_label_files(protocol.protocol))
         protocol.labels.assign(protocol.sets.begin(), protocol.sets.end());
       const auto table = app::evaluate_protocol(session.context(), protocol);
       if (!table) return session.fail(table.error());
