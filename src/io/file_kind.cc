@@ -52,6 +52,8 @@ constexpr Magic kMagics[] = {
     {0, "\x89PNG"sv, "is a PNG image, not a model"},
     {0, "\xff\xd8\xff"sv, "is a JPEG image, not a model"},
     {0, "%PDF"sv, "is a PDF document, not a model"},
+    {4, "ORTM"sv,
+     "is a model of ONNX Runtime's own format (.ort); give the .onnx that it was made of"},
     {4, "TFL2"sv,
      "is a TensorFlow Lite model of schema version 2; version 3 is needed: convert again"},
     {4, "TFL1"sv,
@@ -66,6 +68,25 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
          });
 }
 
+// The three ways in which the onnx package writes models as text.
+std::optional<std::string> describe_onnx_text(std::string_view body) {
+  const std::string_view head = body.substr(0, 4096);
+  const auto has = [head](std::string_view word) { return head.find(word) != head.npos; };
+  const char* format = nullptr;
+  if (body.starts_with("{") && (has("\"irVersion\"") || has("\"opsetImport\""))) {
+    format = "json";
+  } else if (body.starts_with("<") && has("ir_version")) {
+    format = "onnxtxt";
+  } else if (has("ir_version:") || has("opset_import {") || has("producer_name:")) {
+    format = "textproto";
+  }
+  if (format == nullptr) return std::nullopt;
+  return fmt::format(
+      "is an ONNX model as text; convert it in Python: "
+      "onnx.save(onnx.load(FILE, format='{}'), 'model.onnx')",
+      format);
+}
+
 std::optional<std::string> describe_text(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return "holds only blanks; it is no model";
@@ -73,6 +94,7 @@ std::optional<std::string> describe_text(std::string_view text) {
   for (const std::string_view tag : {"<!doctype html"sv, "<html"sv, "<head"sv})
     if (starts_with_ignoring_case(body, tag))
       return "is an HTML page, not a model; the download went wrong (a login page, perhaps)";
+  if (const auto onnx = describe_onnx_text(body)) return onnx;
   if (body.starts_with("<?xml") || body.starts_with("<net"))
     return "is XML (an OpenVINO .xml, perhaps); only .tflite models are read by this version";
   if (body.starts_with("{") || body.starts_with("["))
@@ -116,9 +138,12 @@ class ProtoFields {
                                                     : 0;
     if (field.wire_type > 5 || field.wire_type == 3 || field.wire_type == 4) return fail();
     if (skipped > bytes_.size() - at_) return fail();
+    last_ = bytes_.subspan(at_, skipped);
     at_ += skipped;
     return field;
   }
+  // The content of the last field that has a length.
+  [[nodiscard]] std::string_view last() const { return text_of(last_); }
   [[nodiscard]] bool good() const { return good_; }
 
  private:
@@ -137,6 +162,7 @@ class ProtoFields {
   }
 
   std::span<const std::byte> bytes_;
+  std::span<const std::byte> last_;
   size_t at_ = 0;
   bool good_ = true;
 };
@@ -150,6 +176,78 @@ bool looks_like_tensorflow(std::span<const std::byte> bytes) {
     ++count;
   }
   return fields.good() && count > 0;
+}
+
+// What of a ModelProto is there, up to the end or the first damage.
+struct OnnxFields {
+  bool consistent = true;  // nothing that a ModelProto has otherwise
+  bool damaged = false;    // ends within a field
+  bool version = false;
+  bool graph = false;
+  int others = 0;  // operator sets, functions, names
+};
+
+bool is_text(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r';
+  });
+}
+
+OnnxFields onnx_fields(std::span<const std::byte> bytes) {
+  ProtoFields fields(bytes);
+  OnnxFields seen;
+  while (const auto field = fields.next()) {
+    switch (field->number) {
+      case 1:  // ir_version
+      case 5:  // model_version
+        seen.consistent = seen.consistent && field->wire_type == 0;
+        seen.version = seen.version || field->number == 1;
+        break;
+      case 2:  // producer_name
+      case 3:  // producer_version
+      case 4:  // domain
+      case 6:  // doc_string
+        seen.consistent = seen.consistent && field->wire_type == 2 && is_text(fields.last());
+        ++seen.others;
+        break;
+      case 7:  // graph
+        seen.graph = true;
+        [[fallthrough]];
+      case 8:   // opset_import
+      case 14:  // metadata_props
+      case 20:  // training_info
+      case 25:  // functions
+      case 26:  // configuration
+        seen.consistent = seen.consistent && field->wire_type == 2;
+        seen.others += field->number == 7 ? 0 : 1;
+        break;
+      default:  // a later version's
+        break;
+    }
+    if (!seen.consistent) break;
+  }
+  seen.damaged = !fields.good();
+  return seen;
+}
+
+// TensorProto: dims 1, data_type 2, elements 4 to 7 and 9 to 11, names; SequenceProto is alike.
+bool looks_like_onnx_tensor(std::span<const std::byte> bytes) {
+  // Per field the wire types it may have, as bits.
+  constexpr std::array<unsigned, 17> kAllowed = {0,     0b101, 0b1,   0b100, 0b100100, 0b101,
+                                                 0b100, 0b101, 0b100, 0b100, 0b110,    0b101,
+                                                 0b100, 0b100, 0b1,   0,     0b100};
+  ProtoFields fields(bytes);
+  bool has_type = false;
+  int count = 0;
+  while (const auto field = fields.next()) {
+    if (field->number >= kAllowed.size() ||
+        (kAllowed[field->number] >> static_cast<unsigned>(field->wire_type) & 1U) == 0)
+      return false;
+    has_type = has_type || field->number == 2;
+    ++count;
+  }
+  return fields.good() && has_type && count > 1;
 }
 
 std::string first_bytes(std::span<const std::byte> bytes) {
@@ -166,18 +264,10 @@ bool looks_like_tflite(std::span<const std::byte> bytes) {
 }
 
 bool looks_like_onnx(std::span<const std::byte> bytes) {
-  ProtoFields fields(bytes);
-  bool has_graph = false;
-  while (const auto field = fields.next()) {
-    // ModelProto: 1 ir_version, 2 to 4 and 6 text, 5 model_version, 7 graph, 8 opsets, 14 metadata,
-    // 20 training, 25 functions, 26 configuration.
-    const bool varint = field->number == 1 || field->number == 5;
-    const bool known = field->number <= 8 || field->number == 14 || field->number == 20 ||
-                       field->number == 25 || field->number == 26;
-    if (!known || field->wire_type != (varint ? 0 : 2)) return false;
-    has_graph = has_graph || field->number == 7;
-  }
-  return fields.good() && has_graph;
+  const OnnxFields seen = onnx_fields(bytes);
+  // The graph alone is enough in a sound file; a damaged one has its version before the damage.
+  return seen.consistent && (seen.version ? seen.damaged || seen.others > 0 || seen.graph
+                                          : seen.graph && !seen.damaged);
 }
 
 std::string describe_foreign_file(std::span<const std::byte> bytes) {
@@ -189,8 +279,13 @@ std::string describe_foreign_file(std::span<const std::byte> bytes) {
   if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
     return fmt::format("holds nothing but {} zero bytes; the download or the copy went wrong",
                        bytes.size());
+  if (looks_like_onnx(bytes) && !onnx_fields(bytes).graph)
+    return "is an ONNX model without a graph; there is nothing to read in it: export it again";
   if (looks_like_onnx(bytes))
     return "is an ONNX model; ONNX is not read by this version: convert it to .tflite";
+  if (looks_like_onnx_tensor(bytes))
+    return "is a single ONNX tensor (test data, perhaps), not a model; give the .onnx that it "
+           "belongs to";
   if (const std::optional<std::string> sentence = describe_text(text)) return *sentence;
   if (bytes.size() < 8)
     return fmt::format("ends after {} bytes ({}); a model has at least a header of 8", bytes.size(),

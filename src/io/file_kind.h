@@ -14,8 +14,8 @@ namespace edgesage {
 // A FlatBuffer with the identifier of TensorFlow Lite models, damaged or not.
 [[nodiscard]] bool looks_like_tflite(std::span<const std::byte> bytes);
 
-// An ONNX ModelProto: its outermost fields have the numbers and types of one, and a graph is among
-// them.
+// An ONNX ModelProto, damaged or not, with a graph or without: its outermost fields have the
+// numbers and types of one. (Protobuf has no magic number.)
 [[nodiscard]] bool looks_like_onnx(std::span<const std::byte> bytes);
 
 }  // namespace edgesage

@@ -25,7 +25,15 @@ KINDS = {
     "map_type": 4,
     "optional_type": 5,
 }
-PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+PACKED_BITS = {
+    "INT4": 4,
+    "UINT4": 4,
+    "FLOAT4E2M1": 4,
+    "INT2": 2,
+    "UINT2": 2,
+    "FLOAT6E2M3": 6,
+    "FLOAT6E3M2": 6,
+}
 
 
 def hexed(text):
@@ -55,13 +63,9 @@ def raw_bytes(tensor):
     packed = PACKED_BITS.get(onnx.TensorProto.DataType.Name(tensor.data_type))
     if packed is None:
         return array.tobytes()
-    values = array.view(np.uint8).reshape(-1) & ((1 << packed) - 1)
-    per_byte = 8 // packed
-    values = np.concatenate([values, np.zeros(-len(values) % per_byte, np.uint8)])
-    data = np.zeros(len(values) // per_byte, np.uint8)
-    for place in range(per_byte):
-        data |= values[place::per_byte] << (place * packed)
-    return data.tobytes()
+    # One bit after the other, the lowest of each element first.
+    values = array.view(np.uint8).reshape(-1, 1)
+    return np.packbits((values >> np.arange(packed)) & 1, bitorder="little").tobytes()
 
 
 def type_of(proto):
@@ -217,7 +221,7 @@ def without_names(dumped):
                 {k: v for k, v in one.items() if k != "graphs"} for one in node["attributes"]
             ]
             attributes.sort(key=lambda one: one["name"])
-            text = json.dumps([node["domain"], node["op_type"], len(node["inputs"]), attributes])
+            text = json.dumps([node["domain"], node["op_type"], len(node["inputs"]), attributes], sort_keys=True)
             name = bytes.fromhex(node["op_type"]).decode()
             counts[name + " " + hashlib.sha1(text.encode()).hexdigest()[:8]] += 1
     main = dumped["graphs"][0]

@@ -93,6 +93,15 @@ size_t bytes_of(const Node& node) {
   return sizeof node + sizeof(std::string_view) * (node.inputs.size() + node.outputs.size());
 }
 
+// The name of a call, which names in front of it lengthened: of deep calls the end is kept.
+std::string prefix_of(const Node& node) {
+  constexpr size_t kLong = 160;
+  const std::string_view name = node.name.empty() ? node.op_type : node.name;
+  if (name.size() <= kLong) return std::string(name);
+  const size_t cut = name.find('/', name.size() - kLong);
+  return std::string(cut == std::string_view::npos ? node.op_type : name.substr(cut + 1));
+}
+
 class Inliner {
  public:
   Inliner(ParsedFile& file, const FunctionMap& functions, FreshNames& fresh, int64_t limit_bytes)
@@ -169,7 +178,7 @@ void Inliner::open(Node node, size_t function, std::vector<Call>& calls) {
   }
   Call& call = calls.emplace_back();
   call.function = function;
-  call.prefix = std::string(node.name.empty() ? node.op_type : node.name);
+  call.prefix = prefix_of(node);
   call.attributes = std::move(node.attributes);
   for (size_t i = 0; i < text.inputs.size(); ++i)
     call.names[text.inputs[i].name] = i < node.inputs.size() ? node.inputs[i] : "";

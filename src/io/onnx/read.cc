@@ -53,6 +53,8 @@ void gather_graphs(ParsedFile& file) {
 
 Result<Model> read(std::span<const std::byte> bytes, const std::string& name,
                    const ReadOptions& options) {
+  if (!looks_like_onnx(bytes))
+    return make_error(ErrorCode::kBadModel, name, describe_foreign_file(bytes));
   ExternalFiles external(options.model_path);
   Oddities oddities;
   EDGESAGE_ASSIGN_OR_RETURN(ParsedFile file, parse_file(bytes, name, external, oddities));
