@@ -156,13 +156,6 @@ void cast_like(NodeContext& node) {
   });
 }
 
-size_t element_bits(ElementType element) {
-  constexpr std::array<size_t, 27> kBits = {0,  32, 8,  8,  16,  16, 32, 64, 0, 8, 16, 64, 32, 64,
-                                            64, 128, 16, 8, 8, 8,  8,  4,  4, 4, 8, 2,  2};
-  const auto at = static_cast<size_t>(element);
-  return at < kBits.size() ? kBits[at] : 0;
-}
-
 void bit_cast(NodeContext& node) {
   const ElementType to = element_attribute(node, "to", ElementType::kUndefined);
   if (element_bits(to) == element_bits(node.element(0))) return shape_like(node, 0, to, 0);

@@ -49,15 +49,12 @@ void stft(NodeContext& node) {
   const Shape* signal = node.shape(0);
   if (signal == nullptr || signal->size() < 2) return;
   const auto step = node.integer(1);
-  const Shape* window_shape = node.shape(2);
+  const Shape* window_shape = node.has_input(2) ? node.shape(2) : nullptr;
+  // The window's length, else the length given, else all of the signal.
+  const auto length = node.integer(3);
   Dimension frame = (*signal)[1];
-  if (node.has_input(2)) frame = window_shape != nullptr && window_shape->size() == 1
-                                     ? (*window_shape)[0]
-                                     : Dimension{};
-  if (node.has_input(3)) {
-    const auto length = node.integer(3);
-    frame = length ? number(*length) : frame;
-  }
+  if (node.has_input(2) || node.has_input(3)) frame = length ? number(*length) : Dimension{};
+  if (window_shape != nullptr && window_shape->size() == 1) frame = either(frame, (*window_shape)[0]);
   Dimension frames;
   if (step && *step > 0 && frame.known() && (*signal)[1].known()) {
     if ((*signal)[1].value < frame.value)

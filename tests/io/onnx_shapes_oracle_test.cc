@@ -1,0 +1,56 @@
+// Inference compared with programs that are not ours: the onnx package on published models and on
+// generated nodes, and the arrays that ONNX's own test models give. The scripts beside this file do
+// the work; their last lines hold the counts.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "src/base/file.h"
+#include "tests/io/onnx_test_support.h"
+#include "tests/support/test_paths.h"
+
+namespace edgesage {
+namespace {
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+};
+
+Outcome run(const std::string& command) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> chunk{};
+  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
+    outcome.output.append(chunk.data(), count);
+  outcome.status = ::pclose(pipe);
+  return outcome;
+}
+
+std::string script(std::string_view name) {
+  const std::filesystem::path here = test::source_dir() / "tests" / "io";
+  return fmt::format("'{}' '{}' '{}' '{}'", test::venv_python()->string(), (here / name).string(),
+                     (test::binary_dir() / "tests" / "infer_onnx").string(),
+                     (here / "shape_exceptions.csv").string());
+}
+
+TEST(OnnxShapesOracle, PublishedModelsHaveTheTypesThatTheOnnxPackageInfers) {
+  const auto files = test::published_onnx_files();
+  EDGESAGE_REQUIRE(!files.empty(), "the model files are not here (EDGESAGE_DATA_DIR)");
+  EDGESAGE_REQUIRE(test::venv_python(), "onnx is not installed (./dev setup)");
+  std::string list;
+  for (const std::filesystem::path& file : files) list += file.string() + "\n";
+  const test::TempDir work;
+  const std::filesystem::path at = work.path() / "files";
+  ASSERT_TRUE(write_text(at, list));
+  const Outcome outcome = run(fmt::format("{} - < '{}'", script("compare_shapes.py"), at.string()));
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  fmt::print("{}", outcome.output);
+}
+
+}  // namespace
+}  // namespace edgesage
