@@ -1,5 +1,6 @@
-// Prints the types that are inferred of ONNX files, one JSON object a file and line, for comparisons
-// in Python: {"graphs": [{name: [kind, element, shape or null, inner]}], "warnings": [...]}.
+// Prints the types that are inferred of ONNX files, one JSON object a file and line, for
+// comparisons in Python: {"graphs": [{name: [kind, element, shape or null, inner]}], "warnings":
+// [...]}.
 //
 //   infer_onnx [--open] FILE...      "-" takes one path a line from standard input
 //

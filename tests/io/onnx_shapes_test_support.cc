@@ -15,13 +15,20 @@ using Kind = onnx::ValueType::Kind;
 
 std::string element_text(onnx::ElementType element) {
   switch (element) {
-    case onnx::ElementType::kFloat: return "float";
-    case onnx::ElementType::kInt64: return "int64";
-    case onnx::ElementType::kBool: return "bool";
-    case onnx::ElementType::kInt32: return "int32";
-    case onnx::ElementType::kUint8: return "uint8";
-    case onnx::ElementType::kUndefined: return "?";
-    default: return fmt::format("#{}", static_cast<int>(element));
+    case onnx::ElementType::kFloat:
+      return "float";
+    case onnx::ElementType::kInt64:
+      return "int64";
+    case onnx::ElementType::kBool:
+      return "bool";
+    case onnx::ElementType::kInt32:
+      return "int32";
+    case onnx::ElementType::kUint8:
+      return "uint8";
+    case onnx::ElementType::kUndefined:
+      return "?";
+    default:
+      return fmt::format("#{}", static_cast<int>(element));
   }
 }
 

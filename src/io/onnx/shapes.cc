@@ -39,7 +39,10 @@ class Warnings {
 class Inference {
  public:
   Inference(const Model& model, ResolvedInputs resolved, Inferred& result)
-      : model_(model), resolved_(std::move(resolved)), result_(result), facts_(model.graphs.size()),
+      : model_(model),
+        resolved_(std::move(resolved)),
+        result_(result),
+        facts_(model.graphs.size()),
         running_(model.graphs.size(), false) {
     result_.graphs.resize(model.graphs.size());
     for (size_t g = 0; g < model.graphs.size(); ++g)
@@ -151,8 +154,7 @@ class Inference {
     frame.undo = undo_.size();
     for (const Value& value : table(graph).value_info)
       frame.declared.emplace(value.name, &value.type);
-    for (const Value& value : table(graph).outputs)
-      frame.declared.emplace(value.name, &value.type);
+    for (const Value& value : table(graph).outputs) frame.declared.emplace(value.name, &value.type);
     for (const Constant& constant : table(graph).initializers)
       define(graph, {constant.name, tensor(constant.element, shape_of(constant.dims)), &constant},
              {});
@@ -323,9 +325,10 @@ class Inference {
 
   void report() {
     for (const auto& [kind, count] : unknown_)
-      strangers_.add(fmt::format("operator {}{}{} is not known ({} of them): its outputs are what "
-                                 "value_info says, or have no shape",
-                                 kind.first, kind.first.empty() ? "" : ".", kind.second, count));
+      strangers_.add(
+          fmt::format("operator {}{}{} is not known ({} of them): its outputs are what "
+                      "value_info says, or have no shape",
+                      kind.first, kind.first.empty() ? "" : ".", kind.second, count));
     strangers_.give("unknown operators", result_.warnings);
     failures_.give("nodes whose shapes cannot be", result_.warnings);
     conflicts_.give("values of which the file says another shape", result_.warnings);
@@ -366,8 +369,8 @@ class Inference {
 }  // namespace
 
 const InferredValue* Inferred::find(int32_t graph, std::string_view name) const {
-  for (size_t steps = 0; graph >= 0 && static_cast<size_t>(graph) < graphs.size() &&
-                         steps <= graphs.size();
+  for (size_t steps = 0;
+       graph >= 0 && static_cast<size_t>(graph) < graphs.size() && steps <= graphs.size();
        ++steps) {
     const InferredGraph& here = graphs[static_cast<size_t>(graph)];
     const auto at = here.index.find(name);

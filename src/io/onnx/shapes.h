@@ -75,9 +75,9 @@ struct Inferred {
   [[nodiscard]] const InferredValue* find(int32_t graph, std::string_view name) const;
 };
 
-// The result refers to `model`, which must outlive it (and may be moved). kInvalidArgument: an input
-// or symbol that the model does not have (the message names those it has), another rank, a negative
-// number, two numbers for one symbol. Never fails on what the file says.
+// The result refers to `model`, which must outlive it (and may be moved). kInvalidArgument: an
+// input or symbol that the model does not have (the message names those it has), another rank, a
+// negative number, two numbers for one symbol. Never fails on what the file says.
 [[nodiscard]] Result<Inferred> infer_types(const Model& model, const ShapeOptions& options);
 
 }  // namespace edgesage::onnx

@@ -6,7 +6,8 @@ namespace {
 
 void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
 
-// Batch, heads, length and size of a head, from [B, H, S, D] or, by the number of heads, [B, S, HD].
+// Batch, heads, length and size of a head, from [B, H, S, D] or, by the number of heads, [B, S,
+// HD].
 struct Heads {
   Dimension batch, heads, length, size;
 };

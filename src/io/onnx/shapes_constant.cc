@@ -41,8 +41,7 @@ void constant(NodeContext& node) {
     if (attribute.name == "value_float")
       return constant_numbers(node, ElementType::kFloat, {known_real(attribute.f)}, true);
     if (attribute.name == "value_string") return constant_strings(node, {attribute.s}, true);
-    if (attribute.name == "value_strings")
-      return constant_strings(node, attribute.strings, false);
+    if (attribute.name == "value_strings") return constant_strings(node, attribute.strings, false);
     if (attribute.name == "value_ints") {
       std::ranges::transform(attribute.ints, std::back_inserter(numbers), known_integer);
       return constant_numbers(node, ElementType::kInt64, std::move(numbers), false);
@@ -82,11 +81,14 @@ void shape(NodeContext& node) {
   const Shape* input = node.shape(0);
   if (input == nullptr) return node.set(0, ElementType::kInt64, open_shape(1));
   const auto rank = std::ssize(*input);
-  const auto clamp = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
+  const auto clamp = [&](int64_t at) {
+    return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank);
+  };
   const int64_t begin = clamp(node.node().attr_int("start", 0));
   const int64_t end = clamp(node.node().attr_int("end", rank));
   std::vector<Scalar> sizes;
-  for (int64_t k = begin; k < end; ++k) sizes.push_back(scalar_of((*input)[static_cast<size_t>(k)]));
+  for (int64_t k = begin; k < end; ++k)
+    sizes.push_back(scalar_of((*input)[static_cast<size_t>(k)]));
   node.fold(0, vector_of(ElementType::kInt64, std::move(sizes), false));
 }
 
@@ -94,7 +96,8 @@ void size(NodeContext& node) {
   node.set(0, ElementType::kInt64, {});
   const Shape* input = node.shape(0);
   if (input == nullptr) return;
-  node.fold(0, vector_of(ElementType::kInt64, {scalar_of(product(*input, 0, input->size()))}, true));
+  node.fold(0,
+            vector_of(ElementType::kInt64, {scalar_of(product(*input, 0, input->size()))}, true));
 }
 
 Scalar range_element(ElementType element, const Scalar& start, const Scalar& step, int64_t at) {

@@ -70,10 +70,12 @@ class If : public Control {
 // condition, carried values, and one slice of each further output of the node.
 class Loop : public Control {
  public:
-  Loop(const Node& node, bool may_repeat) : body_(node.attr_graph("body")), may_repeat_(may_repeat) {}
+  Loop(const Node& node, bool may_repeat)
+      : body_(node.attr_graph("body")), may_repeat_(may_repeat) {}
 
   void begin(const NodeContext& node) override {
-    trips_ = node.has_input(0) ? node.integer(0) : std::optional(std::numeric_limits<int64_t>::max());
+    trips_ =
+        node.has_input(0) ? node.integer(0) : std::optional(std::numeric_limits<int64_t>::max());
     bounded_ = node.has_input(0);
     const auto condition = node.integer(1);
     runs_while_ = !node.has_input(1) || (condition && *condition != 0);
@@ -257,7 +259,8 @@ class SequenceMap : public Control {
 // Bodies of any other operator: gone through for what is in them, as they declare their inputs.
 class Others : public Control {
  public:
-  explicit Others(const Node& node) : bodies_(bodies_of(node)), rule_(find_rule(node.domain, node.op_type)) {}
+  explicit Others(const Node& node)
+      : bodies_(bodies_of(node)), rule_(find_rule(node.domain, node.op_type)) {}
 
   void begin(const NodeContext&) override {}
   std::optional<BodyRun> next() override {

@@ -96,7 +96,8 @@ void variadic(NodeContext& node) {
     const Shape* shape = node.shape(i);
     if (shape == nullptr) return;
     const auto wider = broadcast(result, *shape);
-    if (!wider) return node.fail("shapes " + text(result) + " and " + text(*shape) + " do not meet");
+    if (!wider)
+      return node.fail("shapes " + text(result) + " and " + text(*shape) + " do not meet");
     result = *wider;
   }
   if (node.inputs() > 0) node.set(0, element, std::move(result));
@@ -109,7 +110,8 @@ void variadic_fold(NodeContext& node) {
   fold_elementwise(node, node.element(0), all_inputs(node), 0,
                    [](ElementType element, std::span<const Scalar> of) {
                      Scalar result = of[0];
-                     for (const Scalar& next : of.subspan(1)) result = kFunction(element, result, next);
+                     for (const Scalar& next : of.subspan(1))
+                       result = kFunction(element, result, next);
                      return result;
                    });
 }

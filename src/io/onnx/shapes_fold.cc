@@ -47,9 +47,8 @@ Scalar arithmetic(ElementType element, const Scalar& a, const Scalar& b, Integer
 
 }  // namespace
 
-void fold_elementwise(NodeContext& node, ElementType element,
-                      std::initializer_list<size_t> inputs, size_t typed_by,
-                      const ScalarFunction& function) {
+void fold_elementwise(NodeContext& node, ElementType element, std::initializer_list<size_t> inputs,
+                      size_t typed_by, const ScalarFunction& function) {
   fold_elementwise(node, element, std::span(inputs.begin(), inputs.size()), typed_by, function);
 }
 

@@ -17,9 +17,8 @@ using ScalarFunction = std::function<Scalar(ElementType, std::span<const Scalar>
 
 // Folds output 0 by `function` of the broadcast inputs, its type `element`; the first argument of
 // `function` is the element type of input `typed_by`. Does nothing unless all inputs are folded.
-void fold_elementwise(NodeContext& node, ElementType element,
-                      std::initializer_list<size_t> inputs, size_t typed_by,
-                      const ScalarFunction& function);
+void fold_elementwise(NodeContext& node, ElementType element, std::initializer_list<size_t> inputs,
+                      size_t typed_by, const ScalarFunction& function);
 void fold_elementwise(NodeContext& node, ElementType element, std::span<const size_t> inputs,
                       size_t typed_by, const ScalarFunction& function);
 

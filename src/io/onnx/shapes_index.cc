@@ -76,9 +76,9 @@ void one_hot(NodeContext& node) {
   if (!axis) return node.fail("axis " + std::to_string(given) + " for " + text(*indices));
   const auto depth = node.real(1);
   Shape result = *indices;
-  result.insert(result.begin() + static_cast<std::ptrdiff_t>(*axis),
-                depth && *depth >= 0 && *depth < 9e15 ? number(static_cast<int64_t>(*depth))
-                                                      : Dimension{});
+  result.insert(
+      result.begin() + static_cast<std::ptrdiff_t>(*axis),
+      depth && *depth >= 0 && *depth < 9e15 ? number(static_cast<int64_t>(*depth)) : Dimension{});
   node.set(0, element, std::move(result));
 }
 
@@ -142,18 +142,12 @@ void non_max_suppression(NodeContext& node) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"Gather", gather},
-    {"GatherElements", gather_elements},
-    {"GatherND", gather_nd},
-    {"NonMaxSuppression", non_max_suppression},
-    {"NonZero", non_zero},
-    {"OneHot", one_hot},
-    {"Scatter", same_shape},
-    {"ScatterElements", same_shape},
-    {"ScatterND", same_shape},
-    {"TensorScatter", same_shape},
-    {"TopK", top_k},
-    {"Unique", unique},
+    {"Gather", gather},        {"GatherElements", gather_elements},
+    {"GatherND", gather_nd},   {"NonMaxSuppression", non_max_suppression},
+    {"NonZero", non_zero},     {"OneHot", one_hot},
+    {"Scatter", same_shape},   {"ScatterElements", same_shape},
+    {"ScatterND", same_shape}, {"TensorScatter", same_shape},
+    {"TopK", top_k},           {"Unique", unique},
 };
 
 }  // namespace

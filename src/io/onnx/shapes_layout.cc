@@ -257,7 +257,8 @@ void rearrange_blocks(NodeContext& node, bool to_depth) {
   const int64_t block = node.node().attr_int("blocksize", 0);
   if (input == nullptr) return;
   if (input->size() != 4 || block < 1 || block > (1 << 20))
-    return node.fail("blocks of " + std::to_string(block) + " in an input of shape " + text(*input));
+    return node.fail("blocks of " + std::to_string(block) + " in an input of shape " +
+                     text(*input));
   const Dimension side = number(block);
   const Dimension area = side * side;
   const Shape& in = *input;
@@ -272,9 +273,9 @@ void space_to_depth(NodeContext& node) { rearrange_blocks(node, true); }
 void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
 
 constexpr RuleRow kRows[] = {
-    {"DepthToSpace", depth_to_space}, {"Flatten", flatten},     {"Reshape", reshape},
-    {"ReverseSequence", same_shape},  {"Squeeze", squeeze},     {"SpaceToDepth", space_to_depth},
-    {"Transpose", transpose},         {"Trilu", same_shape},    {"Unsqueeze", unsqueeze},
+    {"DepthToSpace", depth_to_space}, {"Flatten", flatten},  {"Reshape", reshape},
+    {"ReverseSequence", same_shape},  {"Squeeze", squeeze},  {"SpaceToDepth", space_to_depth},
+    {"Transpose", transpose},         {"Trilu", same_shape}, {"Unsqueeze", unsqueeze},
 };
 
 }  // namespace

@@ -90,7 +90,8 @@ bool gather(NodeContext& node, const std::string& term, const Shape& shape,
     if (letter == '.') {
       const size_t count = shape.size() - letters;
       const auto begin = shape.begin() + static_cast<std::ptrdiff_t>(axis);
-      const auto wider = broadcast(ellipsis, Shape(begin, begin + static_cast<std::ptrdiff_t>(count)));
+      const auto wider =
+          broadcast(ellipsis, Shape(begin, begin + static_cast<std::ptrdiff_t>(count)));
       if (!wider) {
         node.fail("the dimensions of an ellipsis do not meet");
         return false;
@@ -103,7 +104,8 @@ bool gather(NodeContext& node, const std::string& term, const Shape& shape,
     const Dimension& here = shape[axis++];
     if (size.known() && here.known() && size.value != here.value && size.value != 1 &&
         here.value != 1) {
-      node.fail(std::string("the subscript '") + letter + "' is " + text(size) + " and " + text(here));
+      node.fail(std::string("the subscript '") + letter + "' is " + text(size) + " and " +
+                text(here));
       return false;
     }
     size = size.value == 1 ? here : either(size, here);
@@ -116,8 +118,8 @@ void einsum(NodeContext& node) {
   node.set_element(0, element);
   const Equation equation = parse(node.node().attr_string("equation", ""));
   if (equation.inputs.size() != node.inputs())
-    return node.fail("subscripts for " + std::to_string(equation.inputs.size()) + " operands, given " +
-                     std::to_string(node.inputs()));
+    return node.fail("subscripts for " + std::to_string(equation.inputs.size()) +
+                     " operands, given " + std::to_string(node.inputs()));
   std::map<char, Dimension> sizes;
   Shape ellipsis;
   for (size_t i = 0; i < node.inputs(); ++i) {

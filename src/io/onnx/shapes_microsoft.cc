@@ -150,7 +150,8 @@ void embed_layer_normalization(NodeContext& node) {
   node.set(0, element, std::move(result));
 }
 
-// Input [batch, length, width] by weights [width, 3 * hidden]; `past` [2, batch, heads, length, size].
+// Input [batch, length, width] by weights [width, 3 * hidden]; `past` [2, batch, heads, length,
+// size].
 void merged_attention(NodeContext& node, ElementType element, size_t past_input) {
   const Shape* input = node.shape(0);
   const Shape* weights = node.shape(1);

@@ -41,8 +41,8 @@ void label_encoder(NodeContext& node) {
 void classifier(NodeContext& node) {
   size_t classes = 0;
   bool text = false;
-  for (const std::string_view name : {"classlabels_strings", "classlabels_ints",
-                                      "classlabels_int64s"}) {
+  for (const std::string_view name :
+       {"classlabels_strings", "classlabels_ints", "classlabels_int64s"}) {
     const Attribute* attribute = node.node().find(name);
     if (attribute == nullptr) continue;
     if (!attribute->strings.empty()) text = true;
@@ -50,7 +50,8 @@ void classifier(NodeContext& node) {
   }
   const Shape* input = node.shape(0);
   Dimension samples;
-  if (input != nullptr) samples = input->size() == 1 ? number(1) : input->empty() ? Dimension{} : (*input)[0];
+  if (input != nullptr)
+    samples = input->size() == 1 ? number(1) : input->empty() ? Dimension{} : (*input)[0];
   node.set(0, text ? ElementType::kString : ElementType::kInt64, {samples});
   node.set(1, ElementType::kFloat,
            {samples, classes > 0 ? number(static_cast<int64_t>(classes)) : Dimension{}});

@@ -19,14 +19,14 @@ namespace edgesage::onnx {
 
 // What inference knows of a value besides its type.
 struct ValueFacts {
-  FoldedPtr folded;       // null: not folded (yet)
+  FoldedPtr folded;         // null: not folded (yet)
   bool load_tried = false;  // the constant's elements were asked for
-  bool stale = false;     // behind an input whose fixed shape was replaced
+  bool stale = false;       // behind an input whose fixed shape was replaced
 };
 
 struct NodeInput {
-  const ValueType* type = nullptr;       // null: left out, or a name that nothing defines
-  ValueFacts* facts = nullptr;           // beside it
+  const ValueType* type = nullptr;  // null: left out, or a name that nothing defines
+  ValueFacts* facts = nullptr;      // beside it
   const Constant* constant = nullptr;
 };
 
@@ -34,7 +34,7 @@ struct NodeOutput {
   ValueType type;
   FoldedPtr folded;
   const Constant* constant = nullptr;  // in the model
-  std::optional<Constant> made;        // a constant that is in no file, of a type that is not folded
+  std::optional<Constant> made;  // a constant that is in no file, of a type that is not folded
 };
 
 inline constexpr int64_t kNewestOperators = 28;
@@ -71,7 +71,9 @@ class NodeContext {
   [[nodiscard]] const Constant* constant(size_t i) const;
 
   void set(size_t o, ValueType type);
-  void set(size_t o, ElementType element, Shape shape) { set(o, tensor(element, std::move(shape))); }
+  void set(size_t o, ElementType element, Shape shape) {
+    set(o, tensor(element, std::move(shape)));
+  }
   void set_element(size_t o, ElementType element) { set(o, tensor(element)); }
   // Sets type and value.
   void fold(size_t o, Folded folded);

@@ -26,8 +26,7 @@ void batch_normalization(NodeContext& node) {
 void layer_normalization(NodeContext& node) {
   same_shape(node);
   const Shape* input = node.shape(0);
-  const ElementType element =
-      element_attribute(node, "stash_type", ElementType::kFloat);
+  const ElementType element = element_attribute(node, "stash_type", ElementType::kFloat);
   for (size_t o = 1; o < node.outputs(); ++o) node.set_element(o, element);
   if (input == nullptr) return;
   const int64_t given = node.node().attr_int("axis", -1);

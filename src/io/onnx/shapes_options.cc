@@ -51,8 +51,8 @@ class Resolver {
 
   Status take_shapes() {
     for (const auto& [name, dims] : options_.inputs) {
-      const auto at = std::ranges::find_if(
-          open_, [&](size_t k) { return graph_.inputs[k].name == name; });
+      const auto at =
+          std::ranges::find_if(open_, [&](size_t k) { return graph_.inputs[k].name == name; });
       if (at == open_.end()) {
         std::vector<std::string_view> names;
         for (const size_t k : open_) names.push_back(graph_.inputs[k].name);
@@ -105,11 +105,10 @@ class Resolver {
       Dimension& dim = type.shape[0];
       if (dim.known() || result_.symbols.contains(dim.symbol)) continue;
       if (!options_.batch)
-        warnings_.push_back(
-            fmt::format("input '{}': dimension 0{} is open in the file and taken as 1; set it with "
-                        "--batch, or give the shape of this input",
-                        graph_.inputs[k].name,
-                        dim.symbol.empty() ? "" : fmt::format(" ('{}')", dim.symbol)));
+        warnings_.push_back(fmt::format(
+            "input '{}': dimension 0{} is open in the file and taken as 1; set it with "
+            "--batch, or give the shape of this input",
+            graph_.inputs[k].name, dim.symbol.empty() ? "" : fmt::format(" ('{}')", dim.symbol)));
       if (!dim.symbol.empty()) result_.symbols[dim.symbol] = batch;
       dim = number(batch);
     }
@@ -129,11 +128,10 @@ class Resolver {
       list.push_back(fmt::format("'{}'", known[k]));
     if (known.size() > kMostListed)
       list.push_back(fmt::format("{} more", known.size() - kMostListed));
-    return make_error(ErrorCode::kInvalidArgument, fmt::format("{} '{}'", what, name),
-                      known.empty() ? fmt::format("the model has no such {}, and none at all to set",
-                                                  what)
-                                    : fmt::format("the model has no such {}; it has {}", what,
-                                                  join(list, ", ")));
+    return make_error(
+        ErrorCode::kInvalidArgument, fmt::format("{} '{}'", what, name),
+        known.empty() ? fmt::format("the model has no such {}, and none at all to set", what)
+                      : fmt::format("the model has no such {}; it has {}", what, join(list, ", ")));
   }
 
   const GraphTable& graph_;

@@ -24,12 +24,11 @@ struct ResolvedInputs {
 };
 
 // Errors: as infer_types. Says in `warnings` which batch it assumed. Cost: linear in the inputs.
-[[nodiscard]] Result<ResolvedInputs> resolve_inputs(const Model& model,
-                                                    const ShapeOptions& options,
+[[nodiscard]] Result<ResolvedInputs> resolve_inputs(const Model& model, const ShapeOptions& options,
                                                     std::vector<std::string>& warnings);
 
 // `type` with the numbers of its symbols, at every level; negative dimensions are unknown.
-[[nodiscard]] ValueType with_symbols(
-    const ValueType& type, const std::unordered_map<std::string_view, int64_t>& symbols);
+[[nodiscard]] ValueType with_symbols(const ValueType& type,
+                                     const std::unordered_map<std::string_view, int64_t>& symbols);
 
 }  // namespace edgesage::onnx

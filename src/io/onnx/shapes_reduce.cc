@@ -9,7 +9,7 @@ namespace {
 
 struct Axes {
   bool all = false;
-  bool none = false;   // noop_with_empty_axes
+  bool none = false;  // noop_with_empty_axes
   bool known = true;
   std::vector<int64_t> list;
 };

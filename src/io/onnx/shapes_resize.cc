@@ -63,8 +63,7 @@ void size_all(NodeContext& node, const Shape& input, Shape sizes, std::span<cons
   for (const int64_t axis : axes)
     if (!at_axis(axis, input.size()))
       return node.fail("axis " + std::to_string(axis) + " of " + text(input));
-  const std::string_view policy =
-      node.node().attr_string("keep_aspect_ratio_policy", "stretch");
+  const std::string_view policy = node.node().attr_string("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch") {
     const auto kept = keep_ratio(input, sizes, axes, policy == "not_larger");
     sizes = kept ? *kept : open_shape(sizes.size());
@@ -110,10 +109,10 @@ void upsample(NodeContext& node) {
     return scale_all(node, *input, attribute->floats, axes);
   if (node.node().find("height_scale") != nullptr) {
     if (input->size() != 4) return node.fail("an input of shape " + text(*input) + ", not NCHW");
-    return scale_all(node, *input,
-                     {1, 1, node.node().attr_float("height_scale", 1),
-                      node.node().attr_float("width_scale", 1)},
-                     axes);
+    return scale_all(
+        node, *input,
+        {1, 1, node.node().attr_float("height_scale", 1), node.node().attr_float("width_scale", 1)},
+        axes);
   }
   const auto scales = reals(node, 1);
   if (scales) scale_all(node, *input, *scales, axes);

@@ -17,11 +17,11 @@ Table table_of(std::initializer_list<RuleRows> groups) {
 }  // namespace
 
 Rule find_rule(std::string_view domain, std::string_view op_type) {
-  static const Table standard = table_of(
-      {elementwise_rules(), window_rules(), matrix_rules(), reduction_rules(), layout_rules(),
-       slicing_rules(), index_rules(), constant_rules(), resize_rules(), recurrent_rules(),
-       attention_rules(), normalization_rules(), quantization_rules(), sequence_rules(),
-       signal_rules(), text_rules()});
+  static const Table standard =
+      table_of({elementwise_rules(), window_rules(), matrix_rules(), reduction_rules(),
+                layout_rules(), slicing_rules(), index_rules(), constant_rules(), resize_rules(),
+                recurrent_rules(), attention_rules(), normalization_rules(), quantization_rules(),
+                sequence_rules(), signal_rules(), text_rules()});
   static const Table microsoft = table_of({microsoft_rules()});
   static const Table classical = table_of({classical_rules()});
   static const Table training = table_of({training_rules()});
@@ -65,7 +65,8 @@ void broadcast_inputs(NodeContext& node, size_t output, ElementType element,
     const Shape* shape = node.shape(input);
     if (shape == nullptr) return;
     const auto wider = broadcast(result, *shape);
-    if (!wider) return node.fail("shapes " + text(result) + " and " + text(*shape) + " do not meet");
+    if (!wider)
+      return node.fail("shapes " + text(result) + " and " + text(*shape) + " do not meet");
     result = *wider;
   }
   node.set(output, element, std::move(result));

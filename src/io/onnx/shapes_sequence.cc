@@ -23,8 +23,8 @@ void sequence_construct(NodeContext& node) {
 }
 
 void sequence_empty(NodeContext& node) {
-  node.set(0, holder(Kind::kSequence,
-                     tensor(element_attribute(node, "dtype", ElementType::kFloat))));
+  node.set(0,
+           holder(Kind::kSequence, tensor(element_attribute(node, "dtype", ElementType::kFloat))));
 }
 
 void sequence_insert(NodeContext& node) {

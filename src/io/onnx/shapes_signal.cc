@@ -54,7 +54,8 @@ void stft(NodeContext& node) {
   const auto length = node.integer(3);
   Dimension frame = (*signal)[1];
   if (node.has_input(2) || node.has_input(3)) frame = length ? number(*length) : Dimension{};
-  if (window_shape != nullptr && window_shape->size() == 1) frame = either(frame, (*window_shape)[0]);
+  if (window_shape != nullptr && window_shape->size() == 1)
+    frame = either(frame, (*window_shape)[0]);
   Dimension frames;
   if (step && *step > 0 && frame.known() && (*signal)[1].known()) {
     if ((*signal)[1].value < frame.value)
@@ -74,8 +75,8 @@ void mel_weights(NodeContext& node) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"BlackmanWindow", window}, {"DFT", dft},
-    {"HammingWindow", window},  {"HannWindow", window},
+    {"BlackmanWindow", window},       {"DFT", dft},
+    {"HammingWindow", window},        {"HannWindow", window},
     {"MelWeightMatrix", mel_weights}, {"STFT", stft},
 };
 

@@ -93,9 +93,9 @@ Folded take(const Folded& from, size_t axis, int64_t begin, int64_t step, int64_
   part.element = from.element;
   part.dims = from.dims;
   part.dims[axis] = count;
-  const auto inner = static_cast<size_t>(
-      std::accumulate(from.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, from.dims.end(),
-                      int64_t{1}, std::multiplies<>()));
+  const auto inner =
+      static_cast<size_t>(std::accumulate(from.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+                                          from.dims.end(), int64_t{1}, std::multiplies<>()));
   const auto size = static_cast<size_t>(from.dims[axis]);
   if (size == 0 || inner == 0) return part;
   const size_t outer = from.elements.size() / inner / size;
@@ -320,7 +320,8 @@ void expand(NodeContext& node) {
   const auto target = sizes_as_shape(node, 1);
   if (input == nullptr || !target) return;
   const auto result = broadcast(*input, *target);
-  if (!result) return node.fail("shapes " + text(*input) + " and " + text(*target) + " do not meet");
+  if (!result)
+    return node.fail("shapes " + text(*input) + " and " + text(*target) + " do not meet");
   node.set(0, element, *result);
   const auto dims = small_dims(*result);
   const FoldedPtr data = node.data(0);

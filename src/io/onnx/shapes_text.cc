@@ -38,8 +38,7 @@ void tf_idf(NodeContext& node) {
   if (input == nullptr || input->size() > 2) return;
   int64_t most = -1;
   for (const int64_t index : node.node().attr_ints("ngram_indexes")) most = std::max(most, index);
-  const Dimension count =
-      most >= 0 && most < INT64_MAX ? number(most + 1) : Dimension{};
+  const Dimension count = most >= 0 && most < INT64_MAX ? number(most + 1) : Dimension{};
   if (input->size() == 2) return node.set(0, ElementType::kFloat, {(*input)[0], count});
   node.set(0, ElementType::kFloat, {count});
 }
@@ -50,9 +49,9 @@ void image_decoder(NodeContext& node) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"ImageDecoder", image_decoder},         {"RegexFullMatch", regex_full_match},
-    {"StringConcat", string_concat},         {"StringNormalizer", string_normalizer},
-    {"StringSplit", string_split},           {"TfIdfVectorizer", tf_idf},
+    {"ImageDecoder", image_decoder}, {"RegexFullMatch", regex_full_match},
+    {"StringConcat", string_concat}, {"StringNormalizer", string_normalizer},
+    {"StringSplit", string_split},   {"TfIdfVectorizer", tf_idf},
 };
 
 }  // namespace

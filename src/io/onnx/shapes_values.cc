@@ -16,10 +16,10 @@ struct IntegerType {
   bool is_signed;
 };
 constexpr IntegerType kIntegerTypes[] = {
-    {ElementType::kInt8, 1, true},    {ElementType::kUint8, 1, false},
-    {ElementType::kInt16, 2, true},   {ElementType::kUint16, 2, false},
-    {ElementType::kInt32, 4, true},   {ElementType::kUint32, 4, false},
-    {ElementType::kInt64, 8, true},   {ElementType::kUint64, 8, false},
+    {ElementType::kInt8, 1, true},  {ElementType::kUint8, 1, false},
+    {ElementType::kInt16, 2, true}, {ElementType::kUint16, 2, false},
+    {ElementType::kInt32, 4, true}, {ElementType::kUint32, 4, false},
+    {ElementType::kInt64, 8, true}, {ElementType::kUint64, 8, false},
     {ElementType::kBool, 1, false},
 };
 
@@ -323,8 +323,8 @@ FoldedPtr load(const Constant& constant) {
 
 Constant store(const Folded& folded) {
   const int bytes = bytes_of(folded.element);
-  auto data = std::make_shared<std::vector<std::byte>>(folded.elements.size() *
-                                                       static_cast<size_t>(bytes));
+  auto data =
+      std::make_shared<std::vector<std::byte>>(folded.elements.size() * static_cast<size_t>(bytes));
   std::byte* at = data->data();
   for (const Scalar& scalar : folded.elements) {
     write_bits(at, bytes, bits_of(folded.element, scalar));

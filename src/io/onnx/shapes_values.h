@@ -55,8 +55,8 @@ inline constexpr int64_t kMaxRank = 256;
 [[nodiscard]] bool same_type(const ValueType& a, const ValueType& b);
 
 // Element types that folded values may have.
-[[nodiscard]] bool is_real(ElementType element);     // float, double
-[[nodiscard]] bool is_integer(ElementType element);  // all of 8 to 64 bits
+[[nodiscard]] bool is_real(ElementType element);      // float, double
+[[nodiscard]] bool is_integer(ElementType element);   // all of 8 to 64 bits
 [[nodiscard]] bool is_foldable(ElementType element);  // these and bool
 
 struct Scalar {

@@ -112,8 +112,7 @@ bool check_rank(NodeContext& node, const Shape& shape, size_t least) {
 // Of com.microsoft: NhwcConv, and others by an attribute.
 bool channels_last(const NodeContext& node) {
   return node.node().domain == "com.microsoft" &&
-         (node.node().op_type.starts_with("Nhwc") ||
-          node.node().attr_int("channels_last", 0) != 0);
+         (node.node().op_type.starts_with("Nhwc") || node.node().attr_int("channels_last", 0) != 0);
 }
 
 Shape channels_first(Shape shape, bool last) {
@@ -262,8 +261,7 @@ void convolution(NodeContext& node, size_t input_at, size_t weights_at, ElementT
   const Shape input = channels_first(*node.shape(input_at), last);
   if (!check_rank(node, input, 2)) return;
   if (weights != nullptr && weights->size() != input.size())
-    return node.fail("weights of shape " + text(*weights) + " on an input of shape " +
-                     text(input));
+    return node.fail("weights of shape " + text(*weights) + " on an input of shape " + text(input));
   const size_t rank = input.size() - 2;
   const auto window = window_of(node, rank, weights);
   if (!window) return;
