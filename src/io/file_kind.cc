@@ -137,7 +137,10 @@ class ProtoFields {
                              : field.wire_type == 1 ? 8
                                                     : 0;
     if (field.wire_type > 5 || field.wire_type == 3 || field.wire_type == 4) return fail();
-    if (skipped > bytes_.size() - at_) return fail();
+    if (skipped > bytes_.size() - at_) {
+      cut_ = field;
+      return fail();
+    }
     last_ = bytes_.subspan(at_, skipped);
     at_ += skipped;
     return field;
@@ -145,6 +148,8 @@ class ProtoFields {
   // The content of the last field that has a length.
   [[nodiscard]] std::string_view last() const { return text_of(last_); }
   [[nodiscard]] bool good() const { return good_; }
+  // The field whose content the end cuts off, where that is what ended the walk.
+  [[nodiscard]] const std::optional<Field>& cut() const { return cut_; }
 
  private:
   std::optional<Field> fail() {
@@ -163,6 +168,7 @@ class ProtoFields {
 
   std::span<const std::byte> bytes_;
   std::span<const std::byte> last_;
+  std::optional<Field> cut_;
   size_t at_ = 0;
   bool good_ = true;
 };
@@ -181,10 +187,10 @@ bool looks_like_tensorflow(std::span<const std::byte> bytes) {
 // What of a ModelProto is there, up to the end or the first damage.
 struct OnnxFields {
   bool consistent = true;  // nothing that a ModelProto has otherwise
-  bool damaged = false;    // ends within a field
+  bool damaged = false;    // ends within a field, or goes on with what is none
   bool version = false;
   bool graph = false;
-  int others = 0;  // operator sets, functions, names
+  int others = 0;  // fields with a length
 };
 
 bool is_text(std::string_view text) {
@@ -194,39 +200,43 @@ bool is_text(std::string_view text) {
   });
 }
 
+// Takes note of a field of a ModelProto, by number and wire type.
+void note_onnx_field(const ProtoFields::Field& field, OnnxFields& seen) {
+  switch (field.number) {
+    case 1:  // ir_version
+    case 5:  // model_version
+      seen.consistent = seen.consistent && field.wire_type == 0;
+      seen.version = seen.version || field.number == 1;
+      break;
+    case 2:   // producer_name
+    case 3:   // producer_version
+    case 4:   // domain
+    case 6:   // doc_string
+    case 7:   // graph
+    case 8:   // opset_import
+    case 14:  // metadata_props
+    case 20:  // training_info
+    case 25:  // functions
+    case 26:  // configuration
+      seen.consistent = seen.consistent && field.wire_type == 2;
+      seen.graph = seen.graph || field.number == 7;
+      ++seen.others;
+      break;
+    default:  // a later version's
+      break;
+  }
+}
+
 OnnxFields onnx_fields(std::span<const std::byte> bytes) {
   ProtoFields fields(bytes);
   OnnxFields seen;
   while (const auto field = fields.next()) {
-    switch (field->number) {
-      case 1:  // ir_version
-      case 5:  // model_version
-        seen.consistent = seen.consistent && field->wire_type == 0;
-        seen.version = seen.version || field->number == 1;
-        break;
-      case 2:  // producer_name
-      case 3:  // producer_version
-      case 4:  // domain
-      case 6:  // doc_string
-        seen.consistent = seen.consistent && field->wire_type == 2 && is_text(fields.last());
-        ++seen.others;
-        break;
-      case 7:  // graph
-        seen.graph = true;
-        [[fallthrough]];
-      case 8:   // opset_import
-      case 14:  // metadata_props
-      case 20:  // training_info
-      case 25:  // functions
-      case 26:  // configuration
-        seen.consistent = seen.consistent && field->wire_type == 2;
-        seen.others += field->number == 7 ? 0 : 1;
-        break;
-      default:  // a later version's
-        break;
-    }
-    if (!seen.consistent) break;
+    note_onnx_field(*field, seen);
+    const bool text = (field->number >= 2 && field->number <= 4) || field->number == 6;
+    if (text && !is_text(fields.last())) seen.consistent = false;
+    if (!seen.consistent) return seen;
   }
+  if (fields.cut()) note_onnx_field(*fields.cut(), seen);
   seen.damaged = !fields.good();
   return seen;
 }
@@ -266,8 +276,7 @@ bool looks_like_tflite(std::span<const std::byte> bytes) {
 bool looks_like_onnx(std::span<const std::byte> bytes) {
   const OnnxFields seen = onnx_fields(bytes);
   // The graph alone is enough in a sound file; a damaged one has its version before the damage.
-  return seen.consistent && (seen.version ? seen.damaged || seen.others > 0 || seen.graph
-                                          : seen.graph && !seen.damaged);
+  return seen.consistent && (seen.version ? seen.others > 0 : seen.graph && !seen.damaged);
 }
 
 std::string describe_foreign_file(std::span<const std::byte> bytes) {

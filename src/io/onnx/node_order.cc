@@ -46,6 +46,7 @@ std::vector<int32_t> find_cycle(int32_t nodes, const std::vector<bool>& done,
   }
   walk.erase(walk.begin(), walk.begin() + position[static_cast<size_t>(at)]);
   std::ranges::reverse(walk);
+  std::ranges::rotate(walk, std::ranges::min_element(walk));
   return walk;
 }
 

@@ -9,7 +9,7 @@ namespace edgesage::onnx {
 
 struct NodeOrder {
   std::vector<int32_t> order;  // of all nodes, each behind what it reads; where there is no cycle
-  std::vector<int32_t> cycle;  // nodes that need each other, in the order of reading; else empty
+  std::vector<int32_t> cycle;  // nodes that need each other, the first in the file first
 };
 
 // `edges`: (maker, reader), any number of times. Of the nodes that could be next, the one that is
