@@ -18,6 +18,7 @@ namespace edgesage::app {
 struct PoolRequest {
   std::vector<std::string> spaces;            // sampled ones; empty: all of them
   std::vector<std::filesystem::path> models;  // files and directories of files, in place of spaces
+  int64_t mutations = 0;                      // of each file, beside it (src/transform/mutate.h)
   int64_t size = 1200;                        // networks of spaces, all together
   uint64_t seed = 1;                          // another one gives other networks
   int64_t virtual_devices = 8000;

@@ -27,6 +27,8 @@ MeasureOptions measure_options(const CalibrateRequest& request) {
 Result<Graph> graph_of_pool(const std::string& name) {
   auto named = build_of_pool(name);
   if (!named) return tl::unexpected(named.error());
+  if (!named->graph)
+    return make_error(ErrorCode::kInvalidArgument, name, "nothing in the file can be mutated");
   return std::move(*named->graph);
 }
 

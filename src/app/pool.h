@@ -6,10 +6,12 @@
 
 namespace edgesage::app {
 
-// Names of the pool: networks of spaces, or paths of files.
+// Names of the pool: networks of spaces, paths of files, and mutations of files,
+// "mutation/SEED/PATH", which the file and the seed rebuild.
 [[nodiscard]] Result<std::vector<std::string>> pool_names(const PoolRequest& request);
 
-// The network of a pool's name: of a space, or a file.
+// The network of a pool's name: of a space, a file, or a mutation of one; no graph where nothing in
+// the file can be mutated.
 [[nodiscard]] Result<NamedGraph> build_of_pool(const std::string& name);
 
 // Built, lowered and priced. Reports its progress.

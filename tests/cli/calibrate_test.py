@@ -47,6 +47,32 @@ class Calibrate(support.ToolTest):
             self.assertRegex(name, r"^keyword-sound/1/\d+$")
         self.assertEqual(names, self.names(9))
 
+    def test_samples_files_and_their_mutations(self):
+        self.network(seed=5)
+        files = sorted(str(path) for path in self.dir.rglob("*.tflite"))
+        arguments = ["sample", "--count", "12", "--models", self.dir, "--mutations", "30",
+                     "--virtual-devices", "1000"]
+        names = self.check(support.run(*arguments), 0).out.split()
+        self.assertEqual(len(set(names)), 12)
+        for name in names:
+            found = re.fullmatch(r"(?:mutation/\d+/)?(.*)", name)
+            self.assertIn(found.group(1), files)
+        self.assertGreater(sum(name.startswith("mutation/") for name in names), 8)
+        self.assertEqual(names, self.check(support.run(*arguments), 0).out.split())
+        answer = self.check(support.run("sample", "--mutations", "3"), 2)
+        self.assertIn("--models", answer.err)
+
+    def test_measures_mutations_of_a_users_file(self):
+        support.require(self, support.runtimes(), "the device runtimes are not installed")
+        self.network(seed=5)
+        told = self.check(support.run(
+            "calibrate", "--device", "ethos-u55-256", "--budget", "16", "--models", self.dir,
+            "--mutations", "40", "--virtual-devices", "1000", "--epochs", "10", "--members", "1",
+            "--format", "json", cwd=self.dir), 0).json()
+        networks = told["quantities"][0]["networks"]
+        self.assertGreaterEqual(len(networks), 16)
+        self.assertTrue(any(network["name"].startswith("mutation/") for network in networks))
+
     def test_calibrates_from_labels_that_are_there(self):
         labels, truth = self.labels(40)
         told = self.calibrate("--from", labels, "--format", "json").json()

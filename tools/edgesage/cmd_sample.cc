@@ -37,7 +37,8 @@ Run declare_sample(CLI::App& command, Session& session) {
   command.footer(
       "Examples:\n"
       "  edgesage sample --count 30\n"
-      "  edgesage sample --count 12 --device host-litert --store host-litert.sqlite\n\n"
+      "  edgesage sample --count 12 --device host-litert --store host-litert.sqlite\n"
+      "  edgesage sample --count 20 --models my-models --mutations 50\n\n"
       "Without labels: one network of each cluster of simulated costs. With them: where the\n"
       "answer is least sure, and whether measuring more is worth it.");
   return [options, &session] {

@@ -12,6 +12,13 @@ void add_pool_flags(CLI::App& command, app::PoolRequest& request) {
                   "Your own .tflite files or directories, in place of spaces")
       ->type_name("PATH")
       ->group(kGroup);
+  command
+      .add_option("--mutations", request.mutations,
+                  "Mutations of each of your files, beside it: other widths, resolutions, kernels "
+                  "and depths")
+      ->check(CLI::Range(0, 100'000))
+      ->type_name("N")
+      ->group(kGroup);
   command.add_option("--pool", request.size, "Networks of the spaces, all together")
       ->check(CLI::Range(20, 1'000'000))
       ->type_name("N")

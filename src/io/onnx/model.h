@@ -85,8 +85,8 @@ struct Value {
 };
 
 // An initialiser or a tensor attribute. `data` holds the elements little endian, as raw_data would
-// (packed 2-, 4- and 6-bit values included); values that the file gives in int32_data and the like are
-// converted. Empty with `data_missing` where the bytes lie in a file that is not there.
+// (packed 2-, 4- and 6-bit values included); values that the file gives in int32_data and the like
+// are converted. Empty with `data_missing` where the bytes lie in a file that is not there.
 struct Constant {
   std::string_view name;
   ElementType element = ElementType::kUndefined;
