@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "edgesage/memory.h"
 #include "edgesage/result.h"
 
 namespace edgesage {
@@ -92,6 +93,7 @@ struct InspectedMemory {
   int32_t peak_operator = -1;
   std::vector<InspectedTensor> peak_tensors;  // alive at the peak, largest first
   std::vector<InspectedTensor> unknown;       // without a known size; not counted
+  ArenaPlan litert_arena;                     // as LiteRT's own planner places them
 };
 
 // A row is what the target executes: an operator, a part of one, or several fused.

@@ -7,6 +7,7 @@
 
 #include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
+#include "src/app/arena_plans.h"
 #include "src/app/inspect_tables.h"
 #include "src/graph/op_registry.h"
 #include "src/io/model_file.h"
@@ -120,6 +121,7 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
   out.weights_bytes = totals.weights_bytes;
   const Liveness alive = liveness(graph);
   out.memory = describe_memory(graph.main(), alive);
+  out.memory.litert_arena = litert_arena_plan(graph);
   add_operators(graph, alive, out);
   collect_warnings(graph, out.warnings, out.unsupported);
   if (!target.empty()) {

@@ -7,6 +7,7 @@
 
 #include "src/base/text.h"
 #include "src/report/calibration.h"
+#include "src/report/html.h"
 
 namespace edgesage::report {
 namespace {
@@ -22,29 +23,6 @@ constexpr std::string_view kStyle =
     "fill:#4a5568}.axis{stroke:#8a94a6;fill:none}.grid{stroke:#e7ebf1}.in{fill:#2867b2;"
     "fill-opacity:.65}.out{fill:#c4392b}.line{stroke:#2867b2;fill:none;stroke-width:2}"
     ".bar{fill:#7aa6d8}.note{color:#5b6577}";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string figure(double value) {
   return value != 0 && (std::abs(value) < 0.01 || std::abs(value) >= 1e6)

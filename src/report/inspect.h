@@ -1,4 +1,4 @@
-// Inspections as text and JSON.
+// Inspections as text, JSON and a page.
 #pragma once
 
 #include <string>
@@ -13,5 +13,9 @@ namespace edgesage::report {
 // One answer is the object itself; several are {"schema_version": 1, "models": [...]}. The keys are
 // in docs/json.md.
 [[nodiscard]] std::string inspect_json(const Answers<Inspection>& answers);
+
+// A page of its own that asks nothing of any other: summary, operators, and the picture of the
+// arena over time. One section a model. ASCII.
+[[nodiscard]] std::string inspect_html(const Answers<Inspection>& answers);
 
 }  // namespace edgesage::report

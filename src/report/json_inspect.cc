@@ -1,5 +1,6 @@
 #include "src/report/inspect.h"
 #include "src/report/json_common.h"
+#include "src/report/json_memory.h"
 
 namespace edgesage::report {
 namespace {
@@ -55,11 +56,14 @@ Json subgraphs_json(const Inspection& model) {
 
 Json memory_json(const InspectedMemory& memory) {
   const auto& peak = memory.activations_bytes;
+  Json reason = {{"tflm_arena", kNoPlanner}};
+  if (!memory.litert_arena.size.reason.empty())
+    reason["litert_arena"] = memory.litert_arena.size.reason;
   return {{"value", or_null(peak)},
           {"activations", or_null(peak)},
           {"tflm_arena", nullptr},
-          {"litert_arena", nullptr},
-          {"reason", {{"tflm_arena", kNoPlanner}, {"litert_arena", kNoPlanner}}},
+          {"litert_arena", arena_json(memory.litert_arena)},
+          {"reason", std::move(reason)},
           {"operator", memory.peak_operator < 0 ? Json(nullptr) : Json(memory.peak_operator)},
           {"tensors", tensors_json(memory.peak_tensors)},
           {"not_counted", tensors_json(memory.unknown)}};

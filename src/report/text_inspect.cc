@@ -86,6 +86,25 @@ std::string memory_text(const Inspection& model) {
   return text;
 }
 
+std::string arena_text(std::string_view label, const ArenaPlan& plan) {
+  if (!plan.size.total_bytes)
+    return plan.size.reason.empty()
+               ? ""
+               : fmt::format("  {:<13} not planned: {}\n", label, plan.size.reason);
+  std::string text =
+      fmt::format("  {:<13} {} ({} bytes): activations {}, scratch {}, runtime {}\n", label,
+                  human_bytes(*plan.size.total_bytes), grouped(plan.size.total_bytes),
+                  grouped(plan.size.activations_bytes), grouped(plan.size.scratch_bytes),
+                  grouped(plan.size.runtime_bytes));
+  if (!plan.savings.empty())
+    text += fmt::format("                {}: {} bytes of arena instead of {}\n",
+                        shown(plan.savings.front().what, 60),
+                        grouped(plan.savings.front().arena_bytes), grouped(plan.arena_bytes));
+  for (const std::string& line : plan.not_counted)
+    text += fmt::format("                not counted: {}\n", shown(line, 110));
+  return text;
+}
+
 std::string types_text(const Inspection& model) {
   std::vector<std::string> parts;
   for (const auto& [type, count] : model.types)
@@ -157,8 +176,9 @@ std::string target_text(const InspectedTarget& target) {
 std::string model_text(const Inspection& model) {
   std::string text = fmt::format("{}: {}, {}", model.model, model.format, model.dtype);
   if (model.file_bytes) text += fmt::format(", {}", human_bytes(*model.file_bytes));
-  text += '\n' + summary(model) + memory_text(model) + types_text(model) + signatures_text(model) +
-          operators_text(model);
+  text += '\n' + summary(model) + memory_text(model) +
+          arena_text("LiteRT arena", model.memory.litert_arena) + types_text(model) +
+          signatures_text(model) + operators_text(model);
   if (model.target) text += target_text(*model.target);
   std::vector<std::string> warnings = model.warnings;
   if (model.target)

@@ -19,8 +19,10 @@ Run declare_inspect(CLI::App& command, Session& session) {
       .add_option("--device", options->device,
                   "Also say where each operator runs on this device, and why")
       ->type_name("DEVICE");
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  command
+      .add_option("--format", options->format,
+                  "text, json or html (a page with the picture of the arena)")
+      ->check(CLI::IsMember({"text", "json", "html"}))
       ->type_name("FORMAT")
       ->capture_default_str();
   command.add_flag("--strict", options->request.strict,
@@ -31,7 +33,8 @@ Run declare_inspect(CLI::App& command, Session& session) {
   command.footer(
       "Examples:\n"
       "  edgesage inspect model.tflite\n"
-      "  edgesage inspect model.tflite --device ethos-u55-256 --format json");
+      "  edgesage inspect model.tflite --device ethos-u55-256 --format json\n"
+      "  edgesage inspect model.tflite --format html -o model.html");
   return [options, &session] {
     if (!options->device.empty()) {
       const Result<Target> target = app::target_of(session.context(), options->device);
@@ -41,9 +44,10 @@ Run declare_inspect(CLI::App& command, Session& session) {
     const Answers<Inspection> answers = app::inspect(options->request);
     for (const auto& answer : answers)
       if (!answer.result) session.fail(answer.result.error());
-    return session.write(
-        options->format == "json" ? report::inspect_json(answers) : report::inspect_text(answers),
-        exit_code(answers));
+    const auto render = options->format == "json"   ? report::inspect_json
+                        : options->format == "html" ? report::inspect_html
+                                                    : report::inspect_text;
+    return session.write(render(answers), exit_code(answers));
   };
 }
 

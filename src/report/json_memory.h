@@ -1,0 +1,12 @@
+// Memory plans as JSON.
+#pragma once
+
+#include "edgesage/memory.h"
+#include "src/base/json.h"
+
+namespace edgesage::report {
+
+// null where there is no plan. The keys are in docs/json.md.
+[[nodiscard]] Json arena_json(const ArenaPlan& plan);
+
+}  // namespace edgesage::report

@@ -1,0 +1,99 @@
+"""The planned arena against the runtime's own addresses, and the page that shows it."""
+
+import importlib.util
+import re
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from support import SOURCE, TOOL, ToolTest, data_dir, require, run, runtimes
+
+
+
+def check_arena():
+    spec = importlib.util.spec_from_file_location("check_arena",
+                                                  SOURCE / "scripts" / "check_arena.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class LiteRtAddresses(ToolTest):
+    def setUp(self):
+        super().setUp()
+        require(self, runtimes(), "LiteRT in .venv (./dev setup)")
+        self.check_arena = check_arena()
+
+    def agree(self, paths, least):
+        """All files that the runtime takes are planned to the byte, each address included."""
+        oracle = self.check_arena.Oracle("litert")
+        compared, wrong = 0, []
+        for path in paths:
+            actual = oracle.ask(path)
+            plan = self.check_arena.planned(str(TOOL), path)
+            if "refused" in actual or plan is None or plan["not_counted"]:
+                continue
+            compared += 1
+            differs = self.check_arena.addresses_differ(plan, actual)
+            if plan["arena_bytes"] != actual["arena_bytes"] or differs:
+                wrong.append(f"{path}: {plan['arena_bytes']} for {actual['arena_bytes']}; {differs}")
+        oracle.close()
+        print(f"{compared} networks compared, {len(wrong)} differ", file=sys.stderr)
+        self.assertGreaterEqual(compared, least)
+        return wrong
+
+    def test_published_files(self):
+        require(self, data_dir(), "the published models (EDGESAGE_DATA_DIR)")
+        wrong = self.agree(self.check_arena.published_files(data_dir()), 110)
+        # Three LSTM files leave out the shapes of results of a few bytes.
+        self.assertEqual([line for line in wrong if "lstm" not in line], [])
+        self.assertLessEqual(len(wrong), 3, wrong)
+
+    def test_networks_of_every_space(self):
+        for space in self.check_arena.spaces(str(TOOL)):
+            paths = self.check_arena.generate(str(TOOL), space, 2, 411, self.dir / space)
+            if paths:
+                self.assertEqual(self.agree(paths, 2), [], space)
+
+
+class ArenaPage(ToolTest):
+    def page(self, *models):
+        text = self.check(run("inspect", *models, "--format", "html"), 0).out
+        text.encode("ascii")
+        return text
+
+    def test_the_page_is_well_formed_and_asks_nothing_of_others(self):
+        text = self.page(self.network())
+        root = ElementTree.fromstring(text.replace("<!DOCTYPE html>", ""))
+        self.assertEqual(root.tag, "html")
+        self.assertIsNone(re.search(r"https?:|//[a-z]|src=|@import|url\(", text))
+        for element in root.iter():
+            self.assertFalse({"src", "href"} & set(element.attrib), element.tag)
+
+    def test_every_tensor_of_the_arena_is_a_rectangle_with_its_name(self):
+        path = self.network()
+        model = run("inspect", path, "--format", "json").json()
+        plan = model["peak_ram_bytes"]["litert_arena"]
+        root = ElementTree.fromstring(self.page(path).replace("<!DOCTYPE html>", ""))
+        titles = [title.text for title in root.iter("title")]
+        for entry in plan["entries"]:
+            if entry["memory"] != "arena":
+                continue
+            found = [t for t in titles if f"{entry['bytes']:,} bytes at {entry['offset']:,}" in t]
+            self.assertTrue(found, entry)
+        text = "".join(root.itertext())
+        self.assertIn(f"{plan['arena_bytes']:,} bytes", text)
+        self.assertIn(f"peak at operator {plan['peak_operator']}", text)
+        for saving in plan["savings"]:
+            self.assertIn(f"{saving['arena_bytes']:,}", text)
+
+    def test_a_failure_among_models_is_on_the_page(self):
+        bad = self.dir / "a<b>.tflite"
+        bad.write_bytes(b"\x18\0\0\0TFL3")
+        answer = self.check(run("inspect", self.network(), bad, "--format", "html"), 3)
+        root = ElementTree.fromstring(answer.out.replace("<!DOCTYPE html>", ""))
+        self.assertIn("a<b>.tflite", "".join(root.itertext()))
+
+
+if __name__ == "__main__":
+    unittest.main()
