@@ -113,7 +113,8 @@ def main():
     parser.add_argument("--runtime", choices=sorted(ORACLES), default="litert")
     parser.add_argument("--count", type=int, default=500, help="generated networks in all")
     parser.add_argument("--seed", type=int, default=90001)
-    parser.add_argument("--data", type=Path, default=SOURCE.parent / "shared")
+    parser.add_argument("--data", type=Path,
+                        default=os.environ.get("EDGESAGE_DATA_DIR", SOURCE.parent / "shared"))
     parser.add_argument("--tool", default=str(SOURCE / "build" / "edgesage"))
     parser.add_argument("--files", nargs="*", type=Path, help="these in place of all")
     options = parser.parse_args()
