@@ -174,6 +174,7 @@ Result<LearntQuantity> learn_quantity(const PricedPool& priced, size_t quantity,
   EDGESAGE_ASSIGN_OR_RETURN(learnt.fit, fit_few_shot(priced.pool.few_shot[quantity],
                                                      priced.libraries[quantity], networks, y, few));
   learnt.widths = conformal_widths(learnt.fit.held_out, y);
+  learnt.scaled_widths = conformal_widths(learnt.fit.held_out, y, learnt.fit.held_out_scale);
   learnt.report.name = quantity_name(priced.pool.dataset.quantities[quantity]);
   fill_report(priced, networks, y, learnt);
   if (with_curve)
@@ -189,7 +190,7 @@ Result<PredictorData> teach_from(const PricedPool& priced, std::span<LearntQuant
   std::vector<Lesson> lessons;
   for (size_t q = 0; q < learnt.size(); ++q) {
     Lesson lesson{learnt[q].fit.log_cost, std::vector<double>(priced.pool.size(), kNaN),
-                  learnt[q].widths};
+                  learnt[q].scaled_widths, learnt[q].fit.error_scale};
     for (size_t i = 0; i < labels.network.size(); ++i)
       lesson.log_label[labels.network[i]] = labels.log_value[q][i];
     lessons.push_back(std::move(lesson));

@@ -48,7 +48,8 @@ struct CalibrateOptions {
 // What is learnt of one quantity.
 struct LearntQuantity {
   FewShotFit fit;
-  std::vector<double> widths;  // half widths in log by kLevels
+  std::vector<double> widths;         // half widths in log by kLevels
+  std::vector<double> scaled_widths;  // the same in units of fit.error_scale
   CalibratedQuantity report;
 };
 

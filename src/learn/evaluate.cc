@@ -17,16 +17,15 @@ constexpr double kOperatorShare = 0.01;
 struct Tested {
   const Example* example = nullptr;
   Estimate estimate;
-  bool in_range = true;
+  RangeVerdict verdict;
 };
 
 Tested test_one(const Predictor& predictor, const Example& example) {
   Tested tested;
   tested.example = &example;
   tested.estimate = predictor.estimate(example.tensors);
-  tested.in_range = judge_range(predictor.data().range, example.operator_signatures,
-                                example.tensors, tested.estimate.spread)
-                        .in_range;
+  tested.verdict = judge_range(predictor.data().range, example.operator_signatures, example.tensors,
+                               tested.estimate.spread);
   return tested;
 }
 
@@ -47,12 +46,12 @@ EvaluationRow own_row(const Predictor& predictor, std::span<const Tested* const>
     const double label = t->example->labels[quantity];
     const double value = t->estimate.value[quantity];
     const double half =
-        predictor.half_width(quantity, 0.9, t->estimate.spread[quantity], t->in_range);
+        predictor.half_width(quantity, 0.9, t->estimate.spread[quantity], t->verdict);
     truth.push_back(label);
     predicted.push_back(value);
     widths.push_back(std::expm1(half));
     covered += std::abs(std::log(value / label)) <= half ? 1 : 0;
-    if (t->in_range) {
+    if (t->verdict.in_range) {
       truth_in.push_back(label);
       predicted_in.push_back(value);
     } else {

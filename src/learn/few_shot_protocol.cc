@@ -196,10 +196,11 @@ std::vector<size_t> lesson_networks(const MeasuredSet& set, const FewShotDraw& d
 
 Result<Answers> taught_answers(const MeasuredSet& set, size_t quantity, const FewShotFit& fit,
                                const FewShotDraw& draw, const DrawLabels& labels,
-                               const std::vector<double>& widths, const FewShotRun& run) {
+                               const FewShotRun& run) {
   const std::vector<double> nothing(set.pool.size(), std::nan(""));
-  std::vector<Lesson> lessons(set.pool.dataset.quantities.size(), {nothing, nothing, {}});
-  lessons[quantity].widths = widths;
+  std::vector<Lesson> lessons(set.pool.dataset.quantities.size(), {nothing, nothing, {}, {}});
+  lessons[quantity].widths = conformal_widths(fit.held_out, labels.y, fit.held_out_scale);
+  lessons[quantity].error_scale = fit.error_scale;
   for (const size_t i : lesson_networks(set, draw, run.pool))
     lessons[quantity].log_teacher[i] = fit.log_cost[i];
   for (size_t i = 0; i < labels.network.size(); ++i)
@@ -218,8 +219,8 @@ Result<Answers> taught_answers(const MeasuredSet& set, size_t quantity, const Fe
     answers.score.push_back(verdict.score);
     answers.flagged.push_back(!verdict.in_range);
     for (size_t level = 0; level < std::size(kLevels); ++level)
-      answers.half[level].push_back(predictor.half_width(
-          quantity, kLevels[level], estimate.spread[quantity], verdict.in_range));
+      answers.half[level].push_back(
+          predictor.half_width(quantity, kLevels[level], estimate.spread[quantity], verdict));
   }
   return answers;
 }
@@ -286,14 +287,13 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
       fit_few_shot(set.pool.few_shot[quantity], library, labels.network, labels.y, run.options));
   row.seconds = seconds_since(start);
   row.smoother_share = fit.smoother_share;
-  const std::vector<double> widths = conformal_widths(fit.held_out, labels.y);
   judge(set, board, draw, process_answers(fit, labels.y), row);
   std::vector<FewShotRow> rows{std::move(row)};
   if (run.taught) {
     FewShotRow taught = row_of(set, board, task, draw, "taught");
     const Clock::time_point begin = Clock::now();
     EDGESAGE_ASSIGN_OR_RETURN(const Answers answers,
-                              taught_answers(set, quantity, fit, draw, labels, widths, run));
+                              taught_answers(set, quantity, fit, draw, labels, run));
     taught.seconds = seconds_since(begin);
     judge(set, board, draw, answers, taught);
     rows.push_back(std::move(taught));

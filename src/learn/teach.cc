@@ -94,6 +94,21 @@ nn::Batch lesson_batch(const Dataset& dataset, std::span<const Lesson> lessons,
   return batch;
 }
 
+// How unsure the teacher was, as a function of what the student can see.
+void learn_errors(const Dataset& dataset, std::span<const Lesson> lessons,
+                  std::span<const size_t> chosen, PredictorData& data) {
+  std::vector<std::vector<float>> features;
+  for (const size_t i : chosen)
+    features.push_back(data.range.leverage.features(dataset.examples[i].tensors));
+  for (const Lesson& lesson : lessons) {
+    std::vector<double> log_scales;
+    for (const size_t i : chosen)
+      log_scales.push_back(lesson.error_scale.empty() ? std::nan("")
+                                                      : std::log(lesson.error_scale[i]));
+    data.range.errors.push_back(fit_error_model(features, log_scales));
+  }
+}
+
 // What only the trained networks can say: how much they disagree on networks like those they were
 // taught on, and how far they are from their teacher. Of that distance and the teacher's own error
 // the larger counts: a student that is as near as its teacher is right errs as much, not more.
@@ -109,8 +124,10 @@ void look_at_answers(const Dataset& dataset, std::span<const Lesson> lessons,
     const Estimate& answer = predictor->estimate(dataset.examples[i].tensors, workspace);
     for (size_t q = 0; q < quantities; ++q) {
       spreads[q].push_back(static_cast<double>(answer.spread[q]));
-      if (!std::isnan(lessons[q].log_teacher[i]))
-        distances[q].push_back(std::abs(std::log(answer.value[q]) - lessons[q].log_teacher[i]));
+      if (std::isnan(lessons[q].log_teacher[i])) continue;
+      const double distance = std::abs(std::log(answer.value[q]) - lessons[q].log_teacher[i]);
+      distances[q].push_back(lessons[q].error_scale.empty() ? distance
+                                                            : distance / lessons[q].error_scale[i]);
     }
   }
   for (size_t q = 0; q < quantities; ++q) {
@@ -169,6 +186,7 @@ Result<PredictorData> teach_predictor(const Dataset& dataset, std::span<const Le
   for (size_t q = 0; q < lessons.size(); ++q)
     data.quantities.push_back(quantity_data(dataset, lessons[q], chosen, q));
   survey(dataset, lessons, chosen, data);
+  if (!data.range.leverage.empty()) learn_errors(dataset, lessons, chosen, data);
 
   const nn::Batch batch = lesson_batch(dataset, lessons, chosen, data, options.label_weight);
   std::vector<int32_t> graphs(chosen.size());

@@ -36,8 +36,10 @@ struct TeachOptions {
 struct Lesson {
   std::vector<double> log_teacher;  // the process's answer; NaN: not to be learnt from
   std::vector<double> log_label;    // measured; NaN: not measured
-  // Half widths in log at 50, 80, 90 and 95 %, from labels that were held out.
+  // Half widths in log at 50, 80, 90 and 95 %, from labels that were held out; in units of
+  // `error_scale` where there is one.
   std::vector<double> widths;
+  std::vector<double> error_scale;  // of the teacher's answers (FewShotFit); empty: 1 for all
 };
 
 // One lesson for each quantity of the data set, whose own labels are not read. kInvalidArgument

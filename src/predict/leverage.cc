@@ -75,10 +75,54 @@ bool Leverage::fits(size_t features) const {
 }
 
 double Leverage::of(const GraphTensors& tensors) const {
-  if (empty() || static_cast<size_t>(tensors.features) != centre.size()) return 0;
+  if (empty()) return 0;
+  return std::exp(static_cast<double>(features(tensors).back())) / static_cast<double>(limit);
+}
+
+std::vector<float> Leverage::features(const GraphTensors& tensors) const {
+  constexpr double kLeast = 1e-9;
   std::vector<float> point = raw_point(tensors, static_cast<size_t>(kinds));
   normalise(*this, point);
-  return std::sqrt(squared(inverse, point)) / static_cast<double>(limit);
+  point.push_back(static_cast<float>(0.5 * std::log(std::max(kLeast, squared(inverse, point)))));
+  return point;
+}
+
+double ErrorModel::scale(std::span<const float> features) const {
+  if (empty() || features.size() + 1 != weights.size()) return 1;
+  float sum = weights.back();
+  for (size_t f = 0; f < features.size(); ++f) sum += weights[f] * features[f];
+  return std::exp(static_cast<double>(std::clamp(sum, low, high)));
+}
+
+ErrorModel fit_error_model(std::span<const std::vector<float>> features,
+                           std::span<const double> log_scales) {
+  constexpr size_t kLeast = 20;
+  constexpr double kErrorRidge = 30;
+  // An extrapolation may say e times what the teacher ever said, not more.
+  constexpr float kBeyond = 1;
+  std::vector<size_t> known;
+  for (size_t i = 0; i < log_scales.size(); ++i)
+    if (std::isfinite(log_scales[i])) known.push_back(i);
+  ErrorModel model;
+  if (known.size() < kLeast) return model;
+  const auto width = static_cast<Eigen::Index>(features[known[0]].size());
+  Eigen::MatrixXd x(static_cast<Eigen::Index>(known.size()), width);
+  Eigen::VectorXd y(x.rows());
+  for (Eigen::Index i = 0; i < x.rows(); ++i) {
+    const size_t network = known[static_cast<size_t>(i)];
+    x.row(i) = Eigen::Map<const Eigen::RowVectorXf>(features[network].data(), width).cast<double>();
+    y(i) = log_scales[network];
+  }
+  const Eigen::RowVectorXd centre = x.colwise().mean();
+  x.rowwise() -= centre;
+  Eigen::MatrixXd gram = x.transpose() * x;
+  gram.diagonal().array() += kErrorRidge;
+  const Eigen::VectorXd weights = gram.llt().solve(x.transpose() * (y.array() - y.mean()).matrix());
+  for (const double weight : weights) model.weights.push_back(static_cast<float>(weight));
+  model.weights.push_back(static_cast<float>(y.mean() - centre.dot(weights)));
+  model.low = static_cast<float>(y.minCoeff());
+  model.high = static_cast<float>(y.maxCoeff()) + kBeyond;
+  return model;
 }
 
 void LeverageBuilder::add(const GraphTensors& tensors, bool measured) {

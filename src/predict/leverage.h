@@ -5,11 +5,13 @@
 // in the mean weighted by share of the closed-form cost. The leverage of a point x is
 // sqrt(x (X X + ridge)^-1 x) over the measured networks' points X: the standard deviation of a
 // linear model's answer, in units of the noise. It needs no label, and grows where no measured
-// network says anything of what costs most.
+// network says anything of what costs most. Where a few-shot process was the teacher, its own
+// uncertainty is learnt as a function of both (ErrorModel).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/features/graph_tensors.h"
@@ -29,7 +31,26 @@ struct Leverage {
   // Over the limit; about 1 at the edge of what is known, 0 without a measured network.
   // Cost: rows x features, and the square of a point's size, about 85.
   [[nodiscard]] double of(const GraphTensors& tensors) const;
+  // The normalised point, and behind it the logarithm of its leverage: what an ErrorModel reads.
+  // Not for an empty one.
+  [[nodiscard]] std::vector<float> features(const GraphTensors& tensors) const;
 };
+
+// The scale of a quantity's errors as a linear function of Leverage::features: taught by a process
+// that knows how unsure it is. Plain data; part of the predictor file.
+struct ErrorModel {
+  std::vector<float> weights;  // one a feature, then the constant; empty: all networks are alike
+  float low = 0, high = 0;     // bounds of its logarithm
+
+  [[nodiscard]] bool empty() const { return weights.empty(); }
+  // Relative to other networks; 1 where there is no model.
+  [[nodiscard]] double scale(std::span<const float> features) const;
+};
+
+// Ridge regression of the logarithms of scales, NaN for networks that have none. An empty model
+// for fewer than 20.
+[[nodiscard]] ErrorModel fit_error_model(std::span<const std::vector<float>> features,
+                                         std::span<const double> log_scales);
 
 // Accumulates points; 4 bytes an entry and network.
 class LeverageBuilder {

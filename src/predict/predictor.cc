@@ -205,7 +205,8 @@ void Predictor::estimate_group(std::span<const GraphTensors> graphs, PredictWork
   for (EnsembleMean& mean : means) mean.finish();
 }
 
-double Predictor::half_width(size_t quantity, double level, float spread, bool in_range) const {
+double Predictor::half_width(size_t quantity, double level, float spread,
+                             const RangeVerdict& verdict) const {
   const PredictedQuantity& q = data_.quantities[quantity];
   double width = q.widths.empty() ? 0.0 : static_cast<double>(q.widths.back());
   for (size_t i = 0; i < q.levels.size(); ++i) {
@@ -214,8 +215,9 @@ double Predictor::half_width(size_t quantity, double level, float spread, bool i
       break;
     }
   }
-  const double half = width * static_cast<double>(spread + q.base_spread);
-  return in_range ? half : half * kOutOfRangeWidening;
+  const double scale = quantity < verdict.error_scale.size() ? verdict.error_scale[quantity] : 1.0;
+  const double half = width * scale * static_cast<double>(spread + q.base_spread);
+  return verdict.in_range ? half : half * kOutOfRangeWidening;
 }
 
 Prediction Predictor::predict(const Graph& graph, const std::string& model,
@@ -263,17 +265,19 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   out.warnings.insert(out.warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
 
   const Estimate& answer = estimate(tensors, workspace);
-  const RangeVerdict verdict =
+  RangeVerdict verdict =
       judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
-  out.in_range = verdict.in_range && !other_host;
+  verdict.in_range = verdict.in_range && !other_host;
+  out.in_range = verdict.in_range;
   out.reasons.insert(out.reasons.end(), verdict.reasons.begin(), verdict.reasons.end());
   add_fallbacks(lowering, out);
+  verdict.in_range = out.in_range;
   const bool runs_on_device = std::any_of(
       lowering.rows.begin(), lowering.rows.end(),
       [&](const Row& row) { return !is_npu(target_) || row.placement == Placement::kNpu; });
   const std::vector<double>*latencies = nullptr, *energies = nullptr;
   for (size_t q = 0; q < quantities_.size(); ++q) {
-    const double half = half_width(q, options.level, answer.spread[q], out.in_range);
+    const double half = half_width(q, options.level, answer.spread[q], verdict);
     const Quantity quantity = quantities_[q];
     const std::string key(is_maximum(quantity) ? "peak_ram_bytes" : quantity_name(quantity));
     if (!runs_on_device) {

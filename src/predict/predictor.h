@@ -58,8 +58,10 @@ class Predictor {
   // answer has the bits of a single call, whatever the number of threads and the graphs beside it.
   [[nodiscard]] std::vector<Estimate> estimate_batch(std::span<const GraphTensors> graphs,
                                                      int threads = 1) const;
-  // Half width of the interval in log, for a member spread; `in_range` false widens it.
-  [[nodiscard]] double half_width(size_t quantity, double level, float spread, bool in_range) const;
+  // Half width of the interval in log, for a member spread: in units of the error's scale where the
+  // verdict knows it, and wider outside the range.
+  [[nodiscard]] double half_width(size_t quantity, double level, float spread,
+                                  const RangeVerdict& verdict) const;
 
   [[nodiscard]] const PredictorData& data() const { return data_; }
   [[nodiscard]] const Target& target() const { return target_; }

@@ -77,7 +77,13 @@ Offset<fb::TrainingRange> encode(FlatBufferBuilder& builder, const TrainingRange
     leverage = fb::CreateLeverageDirect(builder, range.leverage.kinds, &range.leverage.centre,
                                         &range.leverage.scale, &range.leverage.inverse,
                                         range.leverage.limit);
-  return fb::CreateTrainingRange(builder, operators, kind_vector, low, high, spread, leverage);
+  std::vector<Offset<fb::ErrorModel>> models;
+  for (const ErrorModel& model : range.errors)
+    models.push_back(fb::CreateErrorModelDirect(builder, &model.weights, model.low, model.high));
+  Offset<flatbuffers::Vector<Offset<fb::ErrorModel>>> errors;
+  if (!models.empty()) errors = builder.CreateVector(models);
+  return fb::CreateTrainingRange(builder, operators, kind_vector, low, high, spread, leverage,
+                                 errors);
 }
 
 std::vector<std::byte> encode_payload(const PredictorData& data) {
@@ -142,6 +148,9 @@ TrainingRange decode(const fb::TrainingRange* in) {
   if (const fb::Leverage* leverage = in->leverage(); leverage != nullptr)
     range.leverage = {leverage->kinds(), copy(leverage->centre()), copy(leverage->scale()),
                       copy(leverage->inverse()), leverage->limit()};
+  if (in->errors() != nullptr)
+    for (const auto* model : *in->errors())
+      range.errors.push_back({copy(model->weights()), model->low(), model->high()});
   return range;
 }
 
@@ -211,6 +220,20 @@ Status check_tables(const fb::Predictor& in, std::string_view where) {
   return same(copy(in.row_kinds()), row_kind_names(), "row kinds");
 }
 
+// One model a quantity, or none; each of the leverage's features, of numbers.
+bool errors_fit(const PredictorData& data) {
+  const TrainingRange& range = data.range;
+  if (range.errors.empty()) return true;
+  const size_t features =
+      static_cast<size_t>(range.leverage.kinds) + range.leverage.centre.size() + 1;
+  return !range.leverage.empty() && range.errors.size() == data.quantities.size() &&
+         std::ranges::all_of(range.errors, [&](const ErrorModel& model) {
+           return model.empty() || (model.weights.size() == features + 1 &&
+                                    all_finite(model.weights) && std::isfinite(model.low) &&
+                                    std::isfinite(model.high) && model.low <= model.high);
+         });
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_predictor(const PredictorData& data) {
@@ -258,7 +281,7 @@ Result<PredictorData> decode_predictor(std::span<const std::byte> bytes, std::st
     for (const auto* member : *in.members()) out.members.push_back(copy(member->parameters()));
   out.facts = copy(in.facts());
 
-  if (!out.range.leverage.fits(out.node_normaliser.mean.size()))
+  if (!out.range.leverage.fits(out.node_normaliser.mean.size()) || !errors_fit(out))
     return bad(where, "its leverage does not fit its features: the file is damaged");
   if (out.members.empty() || out.quantities.empty())
     return bad(where, "it holds no network or no quantity");

@@ -149,7 +149,11 @@ void check_globals(const TrainingRange& range, const GraphTensors& tensors, Reas
 
 void check_leverage(const TrainingRange& range, const GraphTensors& tensors, RangeVerdict& verdict,
                     Reasons& reasons) {
-  verdict.score = range.leverage.of(tensors);
+  if (range.leverage.empty()) return;
+  const std::vector<float> features = range.leverage.features(tensors);
+  for (const ErrorModel& model : range.errors) verdict.error_scale.push_back(model.scale(features));
+  verdict.score =
+      std::exp(static_cast<double>(features.back())) / static_cast<double>(range.leverage.limit);
   if (verdict.score <= 1) return;
   reasons.add([&] {
     return fmt::format(
@@ -237,6 +241,7 @@ RangeVerdict judge_range(const TrainingRange& range, std::span<const std::string
   for (size_t q = 0; q < std::min(spread.size(), range.max_spread.size()); ++q)
     if (std::isfinite(range.max_spread[q]))
       verdict.score = std::max(verdict.score, static_cast<double>(spread[q] / range.max_spread[q]));
+  if (!range.errors.empty() && !range.errors[0].empty()) verdict.score = verdict.error_scale[0];
   if (std::ranges::find(verdict.unknown_operator, true) != verdict.unknown_operator.end())
     verdict.score = std::numeric_limits<double>::infinity();
   std::move(reasons).move_to(verdict);

@@ -29,14 +29,17 @@ struct TrainingRange {
   std::vector<float> global_low, global_high;
   // Largest standard deviation of the members' log predictions that is still normal, a quantity.
   std::vector<float> max_spread;
-  Leverage leverage;  // empty in files of before it was known
+  Leverage leverage;               // empty in files of before it was known
+  std::vector<ErrorModel> errors;  // one a quantity, or none; read with the leverage's features
 };
 
 struct RangeVerdict {
   bool in_range = true;
-  // How unlike what was measured, as a sign of large errors: infinite with an unknown operator, or
-  // else the larger of leverage and spread over what is ordinary of each.
+  // A sign of large errors, to compare networks by: infinite with an unknown operator; else the
+  // scale of the first quantity's error where that was learnt, or how unlike it is to what was
+  // measured (leverage, the members' spread), 1 being the edge of what is ordinary.
   double score = 0;
+  std::vector<double> error_scale;  // a quantity; empty: 1 for all
   std::vector<std::string> reasons;
   std::vector<bool> unknown_operator;  // by operator of the main subgraph
 };

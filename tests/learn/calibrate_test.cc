@@ -102,7 +102,10 @@ TEST(Calibrate, TheNetworkThatShipsAnswersAsItsTeacher) {
     double sum = answer.overhead[0];
     for (const double cost : answer.operators[0]) sum += cost;
     ASSERT_NEAR(sum, answer.value[0], 1e-6 * answer.value[0]);
-    const double width = predictor->half_width(0, 0.9, answer.spread[0], true);
+    const Example& example = world().priced.pool.dataset.examples[i];
+    const RangeVerdict verdict = judge_range(predictor->data().range, example.operator_signatures,
+                                             example.tensors, answer.spread);
+    const double width = predictor->half_width(0, 0.9, answer.spread[0], verdict);
     inside += std::abs(std::log(answer.value[0]) - world().truth[i]) <= width ? 1 : 0;
     ++networks;
   }
