@@ -52,5 +52,14 @@ TEST(OnnxShapesOracle, PublishedModelsHaveTheTypesThatTheOnnxPackageInfers) {
   fmt::print("{}", outcome.output);
 }
 
+// Operators with random shapes and attributes in random versions, and shapes computed by random
+// arithmetic, run by ONNX Runtime: what it makes is what we say.
+TEST(OnnxShapesOracle, GeneratedNodesMakeTheShapesThatAreInferred) {
+  EDGESAGE_REQUIRE(test::venv_python(), "onnx and onnxruntime are not installed (./dev setup)");
+  const Outcome outcome = run(script("compare_generated_shapes.py") + " 1500 7");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  fmt::print("{}", outcome.output);
+}
+
 }  // namespace
 }  // namespace edgesage

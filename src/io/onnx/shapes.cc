@@ -19,6 +19,24 @@ constexpr int64_t kMostFolded = 1'000'000;
 // Warnings of one kind that are given in full.
 constexpr size_t kMostWarnings = 10;
 
+const char* kind_name(ValueType::Kind kind) {
+  switch (kind) {
+    case ValueType::Kind::kUnknown:
+      return "nothing";
+    case ValueType::Kind::kTensor:
+      return "a tensor";
+    case ValueType::Kind::kSparseTensor:
+      return "a sparse tensor";
+    case ValueType::Kind::kSequence:
+      return "a sequence";
+    case ValueType::Kind::kMap:
+      return "a map";
+    case ValueType::Kind::kOptional:
+      return "an optional value";
+  }
+  return "";
+}
+
 // The first warnings of a kind, and how many more there were.
 class Warnings {
  public:
@@ -245,6 +263,7 @@ class Inference {
         frame.control->done({});
       }
       frame.control->finish(context);
+      if (!frame.control->known()) ++unknown_[{node.domain, node.op_type}];
       stale = stale || frame.stale_body;
       frame.control.reset();
     } else if (const Rule rule = find_rule(node.domain, node.op_type)) {
@@ -293,9 +312,20 @@ class Inference {
     if (said.element != ElementType::kUndefined && ours.element != said.element) clash = true;
     if (!clash && ours.inner == nullptr) ours.inner = said.inner;
     if (!clash && said.has_shape) clash = !complete_shape(ours, said.shape, stale);
-    if (clash)
+    if (clash) report_conflict(value, said);
+  }
+
+  void report_conflict(const InferredValue& value, const ValueType& said) {
+    const ValueType& ours = value.type;
+    const auto line = [&](const std::string& theirs, const std::string& own) {
       conflicts_.add(fmt::format("value '{}': the file says {}, computed is {}; the latter is used",
-                                 value.name, text(said.shape), text(ours.shape)));
+                                 value.name, theirs, own));
+    };
+    if (ours.kind != said.kind) return line(kind_name(said.kind), kind_name(ours.kind));
+    if (ours.element != said.element && said.element != ElementType::kUndefined)
+      return line(fmt::format("element type {}", static_cast<int>(said.element)),
+                  fmt::format("{}", static_cast<int>(ours.element)));
+    line(text(said.shape), text(ours.shape));
   }
 
   static bool complete_shape(ValueType& ours, const Shape& said, bool stale) {

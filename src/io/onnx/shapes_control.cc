@@ -271,6 +271,7 @@ class Others : public Control {
   void finish(NodeContext& node) override {
     if (rule_ != nullptr) rule_(node);
   }
+  [[nodiscard]] bool known() const override { return rule_ != nullptr; }
 
  private:
   std::vector<int32_t> bodies_;

@@ -30,6 +30,8 @@ class Control {
   virtual std::optional<BodyRun> next() = 0;
   virtual void done(std::vector<NodeOutput> outputs) = 0;  // of the body that next() gave
   virtual void finish(NodeContext& node) = 0;
+  // Whether the operator is one that inference knows.
+  [[nodiscard]] virtual bool known() const { return true; }
 };
 
 // Null where the node has no bodies. `may_repeat`: a Loop body may be gone through three times to

@@ -151,12 +151,14 @@ void conv_transpose(NodeContext& node) {
       result.push_back(number(given[k]));
     } else if (!size.known() || !span.known() || size.value == 0) {
       result.emplace_back();
-    } else if (window->padding == Padding::kSame) {
-      result.push_back(size * number(window->strides[k]));
     } else {
       const Dimension full =
           number(size.value - 1) * number(window->strides[k]) + span + number(more[k]);
-      const int64_t cut = window->pads[k] + window->pads[k + rank];
+      // Padding on both sides cuts away what goes beyond the size times the stride.
+      const Dimension same = size * number(window->strides[k]);
+      int64_t cut = window->pads[k] + window->pads[k + rank];
+      if (window->padding == Padding::kSame && full.known() && same.known())
+        cut = std::max<int64_t>(full.value - same.value, 0);
       if (full.known() && full.value < cut) return node.fail("padding cuts away all of the output");
       result.push_back(full.known() ? number(full.value - cut) : Dimension{});
     }
