@@ -4,8 +4,6 @@
 namespace edgesage::onnx {
 namespace {
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 // Batch, heads, length and size of a head, from [B, H, S, D] or, by the number of heads, [B, S,
 // HD].
 struct Heads {
@@ -59,7 +57,7 @@ void linear_attention(NodeContext& node) {
 }
 
 void causal_conv(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   if (node.has_input(3) && node.shape(3) != nullptr) return same_type_as(node, 1, 3);
   const Shape* input = node.shape(0);
   const Shape* weights = node.shape(1);
@@ -74,8 +72,8 @@ constexpr RuleRow kRows[] = {
     {"Attention", attention},
     {"CausalConvWithState", causal_conv},
     {"LinearAttention", linear_attention},
-    {"RotaryEmbedding", same_shape},
-    {"SwiGLU", same_shape},
+    {"RotaryEmbedding", like_first},
+    {"SwiGLU", like_first},
 };
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace edgesage::onnx {
 namespace {
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 void boolean_like(NodeContext& node) { shape_like(node, 0, ElementType::kBool, 0); }
 
 // Before version 7 the second operand is broadcast to the first one (attributes broadcast, axis).
@@ -90,17 +88,7 @@ std::vector<size_t> all_inputs(const NodeContext& node) {
 void variadic(NodeContext& node) {
   const ElementType element = node.element(0);
   if (node.since() < 8) return same_type_as(node, 0, 0);
-  node.set_element(0, element);
-  Shape result;
-  for (size_t i = 0; i < node.inputs(); ++i) {
-    const Shape* shape = node.shape(i);
-    if (shape == nullptr) return;
-    const auto wider = broadcast(result, *shape);
-    if (!wider)
-      return node.fail("shapes " + text(result) + " and " + text(*shape) + " do not meet");
-    result = *wider;
-  }
-  if (node.inputs() > 0) node.set(0, element, std::move(result));
+  if (node.inputs() > 0) broadcast_inputs(node, 0, element, all_inputs(node));
 }
 
 template <Binary kFunction>
@@ -118,7 +106,7 @@ void variadic_fold(NodeContext& node) {
 
 template <double (*kReal)(double), int64_t (*kInteger)(int64_t)>
 void unary(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   fold_elementwise(node, node.element(0), {0}, 0,
                    [](ElementType element, std::span<const Scalar> of) {
                      const Scalar& x = of[0];
@@ -166,7 +154,7 @@ void bit_cast(NodeContext& node) {
 
 // Version 1 to 10 have bounds as attributes, later ones as inputs: the type is the input's.
 void clip(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   if (node.since() < 11) return;
   const bool has_low = node.has_input(1);
   const bool has_high = node.has_input(2);
@@ -188,91 +176,88 @@ void where(NodeContext& node) {
                    });
 }
 
-// The slope is broadcast to the input, and never the other way round.
-void prelu(NodeContext& node) { same_shape(node); }
-
 void dropout(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   const bool boolean = node.since() >= 10;
   shape_like(node, 1, boolean ? ElementType::kBool : node.element(0), 0);
 }
 
 constexpr RuleRow kRows[] = {
     {"Abs", unary<real_magnitude, magnitude>},
-    {"Acos", same_shape},
-    {"Acosh", same_shape},
+    {"Acos", like_first},
+    {"Acosh", like_first},
     {"Add", arithmetic<add>},
     {"And", logical<0>},
-    {"Asin", same_shape},
-    {"Asinh", same_shape},
-    {"Atan", same_shape},
-    {"Atanh", same_shape},
+    {"Asin", like_first},
+    {"Asinh", like_first},
+    {"Atan", like_first},
+    {"Atanh", like_first},
     {"BitCast", bit_cast},
     {"BitShift", bitwise},
     {"BitwiseAnd", bitwise},
-    {"BitwiseNot", same_shape},
+    {"BitwiseNot", like_first},
     {"BitwiseOr", bitwise},
     {"BitwiseXor", bitwise},
     {"Cast", cast},
     {"CastLike", cast_like},
     {"Ceil", unary<real_ceil, unchanged>},
-    {"Celu", same_shape},
+    {"Celu", like_first},
     {"Clip", clip},
-    {"Cos", same_shape},
-    {"Cosh", same_shape},
-    {"CumProd", same_shape},
-    {"CumSum", same_shape},
+    {"Cos", like_first},
+    {"Cosh", like_first},
+    {"CumProd", like_first},
+    {"CumSum", like_first},
     {"Div", arithmetic<divide>},
     {"Dropout", dropout},
-    {"Elu", same_shape},
+    {"Elu", like_first},
     {"Equal", comparison<false, true, false>},
-    {"Erf", same_shape},
-    {"Exp", same_shape},
+    {"Erf", like_first},
+    {"Exp", like_first},
     {"Floor", unary<real_floor, unchanged>},
-    {"Gelu", same_shape},
+    {"Gelu", like_first},
     {"Greater", comparison<false, false, true>},
     {"GreaterOrEqual", comparison<false, true, true>},
-    {"HardSigmoid", same_shape},
-    {"HardSwish", same_shape},
-    {"Hardmax", same_shape},
+    {"HardSigmoid", like_first},
+    {"HardSwish", like_first},
+    {"Hardmax", like_first},
     {"Identity", same_as_first},
     {"IsInf", boolean_like},
     {"IsNaN", boolean_like},
-    {"LeakyRelu", same_shape},
+    {"LeakyRelu", like_first},
     {"Less", comparison<true, false, false>},
     {"LessOrEqual", comparison<true, true, false>},
-    {"Log", same_shape},
-    {"LogSoftmax", same_shape},
+    {"Log", like_first},
+    {"LogSoftmax", like_first},
     {"Max", variadic_fold<larger>},
     {"Mean", variadic},
     {"Min", variadic_fold<smaller>},
-    {"Mish", same_shape},
+    {"Mish", like_first},
     {"Mod", modulo_rule},
     {"Mul", arithmetic<multiply>},
     {"Neg", unary<real_negative, negative>},
     {"Not", not_rule},
     {"Or", logical<1>},
-    {"PRelu", prelu},
+    {"PRelu", like_first},
     {"Pow", power_rule},
     {"Reciprocal", unary<real_inverse, unchanged>},
-    {"Relu", same_shape},
+    {"Relu", like_first},
     {"Round", unary<real_round, unchanged>},
-    {"Selu", same_shape},
-    {"Shrink", same_shape},
-    {"Sigmoid", same_shape},
+    {"Selu", like_first},
+    {"Shrink", like_first},
+    {"Sigmoid", like_first},
     {"Sign", unary<real_sign, sign>},
-    {"Sin", same_shape},
-    {"Sinh", same_shape},
-    {"Softmax", same_shape},
-    {"Softplus", same_shape},
-    {"Softsign", same_shape},
+    {"Sin", like_first},
+    {"Sinh", like_first},
+    {"Softmax", like_first},
+    {"Softplus", like_first},
+    {"Softsign", like_first},
     {"Sqrt", unary<real_root, unchanged>},
     {"Sub", arithmetic<subtract>},
     {"Sum", variadic_fold<add>},
-    {"Swish", same_shape},
-    {"Tan", same_shape},
-    {"Tanh", same_shape},
-    {"ThresholdedRelu", same_shape},
+    {"Swish", like_first},
+    {"Tan", like_first},
+    {"Tanh", like_first},
+    {"ThresholdedRelu", like_first},
     {"Where", where},
     {"Xor", logical<-1>},
 };

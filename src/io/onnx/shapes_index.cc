@@ -4,8 +4,6 @@
 namespace edgesage::onnx {
 namespace {
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 void fold_gathered(NodeContext& node, size_t axis, const Shape& shape) {
   const FoldedPtr data = node.data(0);
   const FoldedPtr indices = node.data(1);
@@ -145,8 +143,8 @@ constexpr RuleRow kRows[] = {
     {"Gather", gather},        {"GatherElements", gather_elements},
     {"GatherND", gather_nd},   {"NonMaxSuppression", non_max_suppression},
     {"NonZero", non_zero},     {"OneHot", one_hot},
-    {"Scatter", same_shape},   {"ScatterElements", same_shape},
-    {"ScatterND", same_shape}, {"TensorScatter", same_shape},
+    {"Scatter", like_first},   {"ScatterElements", like_first},
+    {"ScatterND", like_first}, {"TensorScatter", like_first},
     {"TopK", top_k},           {"Unique", unique},
 };
 

@@ -270,12 +270,10 @@ void rearrange_blocks(NodeContext& node, bool to_depth) {
 void depth_to_space(NodeContext& node) { rearrange_blocks(node, false); }
 void space_to_depth(NodeContext& node) { rearrange_blocks(node, true); }
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 constexpr RuleRow kRows[] = {
     {"DepthToSpace", depth_to_space}, {"Flatten", flatten},  {"Reshape", reshape},
-    {"ReverseSequence", same_shape},  {"Squeeze", squeeze},  {"SpaceToDepth", space_to_depth},
-    {"Transpose", transpose},         {"Trilu", same_shape}, {"Unsqueeze", unsqueeze},
+    {"ReverseSequence", like_first},  {"Squeeze", squeeze},  {"SpaceToDepth", space_to_depth},
+    {"Transpose", transpose},         {"Trilu", like_first}, {"Unsqueeze", unsqueeze},
 };
 
 }  // namespace

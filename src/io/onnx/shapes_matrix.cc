@@ -1,21 +1,20 @@
 // Matrix products and sums over subscripts.
 #include <map>
+#include <utility>
 
 #include "src/io/onnx/shapes_rules.h"
 
 namespace edgesage::onnx {
 namespace {
 
-void product_of(NodeContext& node, size_t a, size_t b, ElementType element) {
-  node.set_element(0, element);
-  if (node.shape(a) == nullptr || node.shape(b) == nullptr) return;
-  auto result = matmul_shape(node, *node.shape(a), *node.shape(b));
-  if (result) node.set(0, element, std::move(*result));
+Shape turned(Shape shape, bool turn) {
+  if (turn && shape.size() > 1) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  return shape;
 }
 
-void matmul(NodeContext& node) { product_of(node, 0, 1, node.element(0)); }
-void matmul_integer(NodeContext& node) { product_of(node, 0, 1, ElementType::kInt32); }
-void qlinear_matmul(NodeContext& node) { product_of(node, 0, 3, node.element(7)); }
+void matmul(NodeContext& node) { matrix_product(node, 0, 1, node.element(0)); }
+void matmul_integer(NodeContext& node) { matrix_product(node, 0, 1, ElementType::kInt32); }
+void qlinear_matmul(NodeContext& node) { matrix_product(node, 0, 3, node.element(7)); }
 
 void gemm(NodeContext& node) {
   const ElementType element = node.element(0);
@@ -161,28 +160,25 @@ constexpr RuleRow kRows[] = {
 
 RuleRows matrix_rules() { return kRows; }
 
-std::optional<Shape> matmul_shape(NodeContext& node, const Shape& a, const Shape& b) {
-  if (a.empty() || b.empty()) {
-    node.fail("a product with a scalar");
-    return std::nullopt;
-  }
+void matrix_product(NodeContext& node, size_t left, size_t right, ElementType element, bool turn_a,
+                    bool turn_b) {
+  node.set_element(0, element);
+  if (node.shape(left) == nullptr || node.shape(right) == nullptr) return;
+  const Shape a = turned(*node.shape(left), turn_a);
+  const Shape b = turned(*node.shape(right), turn_b);
+  if (a.empty() || b.empty()) return node.fail("a product with a scalar");
   const Dimension& inner_a = a.back();
   const Dimension& inner_b = b.size() == 1 ? b[0] : b[b.size() - 2];
-  if (inner_a.known() && inner_b.known() && inner_a.value != inner_b.value) {
-    node.fail("operands of shapes " + text(a) + " and " + text(b) + " do not fit");
-    return std::nullopt;
-  }
+  if (inner_a.known() && inner_b.known() && inner_a.value != inner_b.value)
+    return node.fail("operands of shapes " + text(a) + " and " + text(b) + " do not fit");
   const auto stack = [](const Shape& shape) {
     return shape.size() <= 2 ? Shape{} : Shape(shape.begin(), shape.end() - 2);
   };
   auto result = broadcast(stack(a), stack(b));
-  if (!result) {
-    node.fail("stacks of shapes " + text(a) + " and " + text(b) + " do not meet");
-    return std::nullopt;
-  }
+  if (!result) return node.fail("stacks of shapes " + text(a) + " and " + text(b) + " do not meet");
   if (a.size() > 1) result->push_back(a[a.size() - 2]);
   if (b.size() > 1) result->push_back(b.back());
-  return result;
+  node.set(0, element, std::move(*result));
 }
 
 }  // namespace edgesage::onnx

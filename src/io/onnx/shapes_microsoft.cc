@@ -6,8 +6,6 @@
 namespace edgesage::onnx {
 namespace {
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 // Each operand is followed by its scale and zero point.
 void qlinear_binary(NodeContext& node) { broadcast_inputs(node, 0, node.element(0), {0, 3}); }
 void qlinear_where(NodeContext& node) { broadcast_inputs(node, 0, node.element(1), {0, 1, 4}); }
@@ -28,71 +26,39 @@ void qlinear_global_pool(NodeContext& node) {
 // Inputs: scale and zero point of the result, then triples.
 void qlinear_concat(NodeContext& node) {
   node.set_element(0, node.element(1));
-  Shape result;
-  std::optional<size_t> axis;
-  for (size_t i = 2; i < node.inputs(); i += 3) {
-    const Shape* shape = node.shape(i);
-    if (shape == nullptr) return;
-    if (!axis) {
-      axis = at_axis(node.node().attr_int("axis", 0), shape->size());
-      if (!axis) return node.fail("the axis is beyond " + text(*shape));
-      result = *shape;
-      continue;
-    }
-    if (shape->size() != result.size())
-      return node.fail("parts of shapes " + text(result) + " and " + text(*shape));
-    for (size_t k = 0; k < result.size(); ++k)
-      result[k] = k == *axis ? result[k] + (*shape)[k] : either(result[k], (*shape)[k]);
-  }
-  if (axis) node.set(0, node.element(1), std::move(result));
+  auto parts = joined(node, node.node().attr_int("axis", 0), 2, 3);
+  if (parts) node.set(0, node.element(1), std::move(parts->shape));
 }
 
 void qlinear_reduce_mean(NodeContext& node) {
   node.set_element(0, node.element(0));
   const Shape* input = node.shape(0);
   if (input == nullptr) return;
-  const auto axes = node.node().attr_ints("axes");
-  std::vector<bool> gone(input->size(), axes.empty());
-  for (const int64_t axis : axes) {
-    const auto at = at_axis(axis, input->size());
-    if (!at) return node.fail("axis " + std::to_string(axis) + " of " + text(*input));
-    gone[*at] = true;
-  }
-  const bool keep = node.node().attr_int("keepdims", 1) != 0;
-  Shape result;
-  for (size_t k = 0; k < input->size(); ++k)
-    if (!gone[k] || keep) result.push_back(gone[k] ? number(1) : (*input)[k]);
-  node.set(0, node.element(0), std::move(result));
+  const auto given = node.node().attr_ints("axes");
+  std::vector<int64_t> axes(given.begin(), given.end());
+  if (axes.empty()) axes = all_axes(input->size());
+  auto result = reduced(node, *input, axes, node.node().attr_int("keepdims", 1) != 0);
+  if (result) node.set(0, node.element(0), std::move(*result));
 }
 
-Shape turned(Shape shape, bool turn) {
-  if (turn && shape.size() > 1) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-  return shape;
-}
-
-void product_of(NodeContext& node, size_t a, size_t b, ElementType element) {
-  node.set_element(0, element);
-  const Shape* left = node.shape(a);
-  const Shape* right = node.shape(b);
-  if (left == nullptr || right == nullptr) return;
-  auto result = matmul_shape(node, turned(*left, node.node().attr_int("transA", 0) != 0),
-                             turned(*right, node.node().attr_int("transB", 0) != 0));
-  if (result) node.set(0, element, std::move(*result));
+bool turns(const NodeContext& node, std::string_view attribute) {
+  return node.node().attr_int(attribute, 0) != 0;
 }
 
 void fused_matmul(NodeContext& node) {
   // Stacks that are turned too move the batch inside; rare, and left open.
-  if (node.node().attr_int("transBatchA", 0) != 0 || node.node().attr_int("transBatchB", 0) != 0)
+  if (turns(node, "transBatchA") || turns(node, "transBatchB"))
     return node.set_element(0, node.element(0));
-  product_of(node, 0, 1, node.element(0));
+  matrix_product(node, 0, 1, node.element(0), turns(node, "transA"), turns(node, "transB"));
 }
-void dynamic_matmul(NodeContext& node) { product_of(node, 0, 1, node.element(0)); }
-void matmul_integer_to_float(NodeContext& node) { product_of(node, 0, 1, node.element(2)); }
-void matmul_integer16(NodeContext& node) { product_of(node, 0, 1, ElementType::kInt32); }
+void dynamic_matmul(NodeContext& node) { matrix_product(node, 0, 1, node.element(0)); }
+void matmul_integer_to_float(NodeContext& node) { matrix_product(node, 0, 1, node.element(2)); }
+void matmul_integer16(NodeContext& node) { matrix_product(node, 0, 1, ElementType::kInt32); }
 
 // The type is the zero point's; without one the result is float.
 void qgemm(NodeContext& node) {
-  product_of(node, 0, 3, node.has_input(8) ? node.element(8) : ElementType::kFloat);
+  matrix_product(node, 0, 3, node.has_input(8) ? node.element(8) : ElementType::kFloat,
+                 turns(node, "transA"), turns(node, "transB"));
 }
 
 // Packed weights: their sizes are attributes.
@@ -119,13 +85,13 @@ void bias_split_gelu(NodeContext& node) {
 }
 
 void bias_dropout(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   shape_like(node, 1, ElementType::kBool, 0);
 }
 
 // Outputs: the result, mean, inverse deviation, and the sum of what was added.
 void skip_layer_normalization(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   same_type_as(node, 3, 0);
   const Shape* input = node.shape(0);
   for (size_t o = 1; o < 3; ++o) {
@@ -229,27 +195,27 @@ constexpr Rule kAsInOnnx = nullptr;
 
 constexpr RuleRow kRows[] = {
     {"Attention", attention},
-    {"BiasAdd", same_shape},
+    {"BiasAdd", like_first},
     {"BiasDropout", bias_dropout},
-    {"BiasGelu", same_shape},
-    {"BiasSoftmax", same_shape},
+    {"BiasGelu", like_first},
+    {"BiasSoftmax", like_first},
     {"BiasSplitGelu", bias_split_gelu},
     {"CausalConvWithState", kAsInOnnx},
     {"DequantizeLinear", kAsInOnnx},
     {"DynamicQuantizeMatMul", dynamic_matmul},
     {"EmbedLayerNormalization", embed_layer_normalization},
     {"ExpandDims", expand_dims},
-    {"FastGelu", same_shape},
+    {"FastGelu", like_first},
     {"FusedConv", fused_conv},
     {"FusedGemm", kAsInOnnx},
     {"FusedMatMul", fused_matmul},
     {"FusedMatMulActivation", fused_matmul},
     {"GatherND", kAsInOnnx},
-    {"Gelu", same_shape},
+    {"Gelu", like_first},
     {"GridSample", kAsInOnnx},
-    {"GroupNorm", same_shape},
+    {"GroupNorm", like_first},
     {"GroupQueryAttention", group_query_attention},
-    {"Inverse", same_shape},
+    {"Inverse", like_first},
     {"LayerNormalization", kAsInOnnx},
     {"MatMulBnb4", matmul_packed},
     {"MatMulInteger16", matmul_integer16},
@@ -267,17 +233,17 @@ constexpr RuleRow kRows[] = {
     {"QLinearConcat", qlinear_concat},
     {"QLinearConv", qlinear_conv},
     {"QLinearGlobalAveragePool", qlinear_global_pool},
-    {"QLinearLeakyRelu", same_shape},
+    {"QLinearLeakyRelu", like_first},
     {"QLinearMul", qlinear_binary},
     {"QLinearReduceMean", qlinear_reduce_mean},
-    {"QLinearSigmoid", same_shape},
-    {"QLinearSoftmax", same_shape},
+    {"QLinearSigmoid", like_first},
+    {"QLinearSoftmax", like_first},
     {"QLinearWhere", qlinear_where},
     {"QuantizeLinear", kAsInOnnx},
-    {"QuickGelu", same_shape},
+    {"QuickGelu", like_first},
     {"Range", kAsInOnnx},
-    {"RotaryEmbedding", same_shape},
-    {"SkipGroupNorm", same_shape},
+    {"RotaryEmbedding", like_first},
+    {"SkipGroupNorm", like_first},
     {"SkipLayerNormalization", skip_layer_normalization},
     {"SkipSimplifiedLayerNormalization", skip_layer_normalization},
     {"TransposeMatMul", fused_matmul},

@@ -6,7 +6,6 @@
 namespace edgesage::onnx {
 namespace {
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
 void float_like(NodeContext& node) { shape_like(node, 0, ElementType::kFloat, 0); }
 
 void cast_map(NodeContext& node) {
@@ -109,11 +108,11 @@ void dict_vectorizer(NodeContext& node) {
 
 constexpr RuleRow kClassical[] = {
     {"ArrayFeatureExtractor", array_feature_extractor},
-    {"Binarizer", same_shape},
+    {"Binarizer", like_first},
     {"CastMap", cast_map},
     {"CategoryMapper", category_mapper},
     {"DictVectorizer", dict_vectorizer},
-    {"Imputer", same_shape},
+    {"Imputer", like_first},
     {"LabelEncoder", label_encoder},
     {"LinearClassifier", classifier},
     {"LinearRegressor", regressor},

@@ -6,11 +6,9 @@
 namespace edgesage::onnx {
 namespace {
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 // Outputs behind the first are statistics of each channel: those of training.
 void batch_normalization(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   const Shape* input = node.shape(0);
   for (size_t o = 1; o < node.outputs(); ++o) {
     const ElementType element = node.element(3);
@@ -24,7 +22,7 @@ void batch_normalization(NodeContext& node) {
 
 // Outputs behind the first: mean and inverse deviation, 1 in each normalised dimension.
 void layer_normalization(NodeContext& node) {
-  same_shape(node);
+  like_first(node);
   const Shape* input = node.shape(0);
   const ElementType element = element_attribute(node, "stash_type", ElementType::kFloat);
   for (size_t o = 1; o < node.outputs(); ++o) node.set_element(o, element);
@@ -39,13 +37,13 @@ void layer_normalization(NodeContext& node) {
 
 constexpr RuleRow kRows[] = {
     {"BatchNormalization", batch_normalization},
-    {"GroupNormalization", same_shape},
-    {"InstanceNormalization", same_shape},
-    {"LRN", same_shape},
+    {"GroupNormalization", like_first},
+    {"InstanceNormalization", like_first},
+    {"LRN", like_first},
     {"LayerNormalization", layer_normalization},
-    {"LpNormalization", same_shape},
-    {"MeanVarianceNormalization", same_shape},
-    {"RMSNormalization", same_shape},
+    {"LpNormalization", like_first},
+    {"MeanVarianceNormalization", like_first},
+    {"RMSNormalization", like_first},
     // Not of the standard, but ONNX Runtime's optimiser writes it into this domain.
     {"SimplifiedLayerNormalization", layer_normalization},
 };

@@ -35,20 +35,6 @@ Axes axes_of(const NodeContext& node, int64_t input_since) {
   return axes;
 }
 
-// Which dimensions go; nullopt after fail().
-std::optional<std::vector<bool>> reduced(NodeContext& node, const Axes& axes, size_t rank) {
-  std::vector<bool> gone(rank, axes.all);
-  for (const int64_t axis : axes.list) {
-    const auto at = at_axis(axis, rank);
-    if (!at) {
-      node.fail("axis " + std::to_string(axis) + " of " + std::to_string(rank) + " dimensions");
-      return std::nullopt;
-    }
-    gone[*at] = true;
-  }
-  return gone;
-}
-
 void reduce_shape(NodeContext& node, const Axes& axes, ElementType element) {
   node.set_element(0, element);
   const Shape* shape = node.shape(0);
@@ -61,14 +47,9 @@ void reduce_shape(NodeContext& node, const Axes& axes, ElementType element) {
     if (keep) node.set(0, element, open_shape(shape->size()));
     return;
   }
-  const auto gone = reduced(node, axes, shape->size());
-  if (!gone) return;
-  Shape result;
-  for (size_t k = 0; k < shape->size(); ++k) {
-    if (!(*gone)[k]) result.push_back((*shape)[k]);
-    if ((*gone)[k] && keep) result.push_back(number(1));
-  }
-  node.set(0, element, std::move(result));
+  const auto every = axes.all ? all_axes(shape->size()) : axes.list;
+  auto result = reduced(node, *shape, every, keep);
+  if (result) node.set(0, element, std::move(*result));
 }
 
 using Binary = Scalar (*)(ElementType, const Scalar&, const Scalar&);
@@ -145,5 +126,22 @@ constexpr RuleRow kRows[] = {
 }  // namespace
 
 RuleRows reduction_rules() { return kRows; }
+
+std::optional<Shape> reduced(NodeContext& node, const Shape& shape, std::span<const int64_t> axes,
+                             bool keep) {
+  std::vector<bool> gone(shape.size(), false);
+  for (const int64_t axis : axes) {
+    const auto at = at_axis(axis, shape.size());
+    if (!at) {
+      node.fail("axis " + std::to_string(axis) + " of " + text(shape));
+      return std::nullopt;
+    }
+    gone[*at] = true;
+  }
+  Shape result;
+  for (size_t k = 0; k < shape.size(); ++k)
+    if (!gone[k] || keep) result.push_back(gone[k] ? number(1) : shape[k]);
+  return result;
+}
 
 }  // namespace edgesage::onnx

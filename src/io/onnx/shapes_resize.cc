@@ -1,7 +1,6 @@
 // Resampling: Resize, Upsample, GridSample, AffineGrid.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "src/io/onnx/shapes_rules.h"
 
@@ -80,8 +79,7 @@ void resize(NodeContext& node) {
   const Shape* input = node.shape(0);
   if (input == nullptr) return;
   node.set(0, element, open_shape(input->size()));
-  std::vector<int64_t> axes(input->size());
-  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::vector<int64_t> axes = all_axes(input->size());
   if (const Attribute* given = node.node().find("axes")) axes = given->ints;
   const bool old = node.since() < 11;
   // An empty list of scales means that the sizes are given.
@@ -103,8 +101,7 @@ void upsample(NodeContext& node) {
   const Shape* input = node.shape(0);
   if (input == nullptr) return;
   node.set(0, element, open_shape(input->size()));
-  std::vector<int64_t> axes(input->size());
-  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::vector<int64_t> axes = all_axes(input->size());
   if (const Attribute* attribute = node.node().find("scales"))
     return scale_all(node, *input, attribute->floats, axes);
   if (node.node().find("height_scale") != nullptr) {

@@ -48,6 +48,8 @@ void same_as_first(NodeContext& node) {
   }
 }
 
+void like_first(NodeContext& node) { same_type_as(node, 0, 0); }
+
 void same_type_as(NodeContext& node, size_t output, size_t input) {
   node.set(output, node.type(input));
 }
@@ -59,6 +61,11 @@ void shape_like(NodeContext& node, size_t output, ElementType element, size_t in
 
 void broadcast_inputs(NodeContext& node, size_t output, ElementType element,
                       std::initializer_list<size_t> which) {
+  broadcast_inputs(node, output, element, std::span(which.begin(), which.size()));
+}
+
+void broadcast_inputs(NodeContext& node, size_t output, ElementType element,
+                      std::span<const size_t> which) {
   node.set_element(output, element);
   Shape result;
   for (const size_t input : which) {

@@ -52,11 +52,15 @@ using RuleRows = std::span<const RuleRow>;
 
 // Type, shape and value of the first input.
 void same_as_first(NodeContext& node);
-// Type and shape of an input, without its value.
+// Type and shape of the first input, without its value.
+void like_first(NodeContext& node);
+// The same of another input, for another output.
 void same_type_as(NodeContext& node, size_t output, size_t input);
 // Element type of an input, shape of another.
 void shape_like(NodeContext& node, size_t output, ElementType element, size_t input);
-// All inputs from `first` to before `end` broadcast together; the result has `element`.
+// These inputs broadcast together; the result has `element`.
+void broadcast_inputs(NodeContext& node, size_t output, ElementType element,
+                      std::span<const size_t> which);
 void broadcast_inputs(NodeContext& node, size_t output, ElementType element,
                       std::initializer_list<size_t> which);
 // An output of known rank and open dimensions.
@@ -64,8 +68,22 @@ void broadcast_inputs(NodeContext& node, size_t output, ElementType element,
 // The dimensions that an input lists: all, some, or their number; nullopt where not even that is
 // known, or after node.fail().
 [[nodiscard]] std::optional<Shape> sizes_as_shape(NodeContext& node, size_t input);
-// A matrix product of stacks of matrices, NumPy's rule; nullopt after node.fail().
-[[nodiscard]] std::optional<Shape> matmul_shape(NodeContext& node, const Shape& a, const Shape& b);
+// A product of stacks of matrices by NumPy's rule; `turn_a` and `turn_b` swap the last two
+// dimensions first.
+void matrix_product(NodeContext& node, size_t a, size_t b, ElementType element, bool turn_a = false,
+                    bool turn_b = false);
+// `shape` without `axes`, or with 1 in their place (`keep`); nullopt after node.fail().
+[[nodiscard]] std::optional<Shape> reduced(NodeContext& node, const Shape& shape,
+                                           std::span<const int64_t> axes, bool keep);
+// Inputs `first`, `first + step`, ... laid one behind the other.
+struct Joined {
+  Shape shape;
+  size_t axis = 0;
+  bool complete = true;  // the shapes of all parts are known
+};
+// nullopt where no shape is known, or after node.fail().
+[[nodiscard]] std::optional<Joined> joined(NodeContext& node, int64_t axis, size_t first,
+                                           size_t step);
 // Element type of an attribute that holds one (`dtype`, `to`); `otherwise` where it is absent.
 [[nodiscard]] ElementType element_attribute(const NodeContext& node, std::string_view name,
                                             ElementType otherwise);

@@ -32,8 +32,6 @@ void sequence_insert(NodeContext& node) {
     node.set(0, holder(Kind::kSequence, common(*type, node.type(1))));
 }
 
-void same_shape(NodeContext& node) { same_type_as(node, 0, 0); }
-
 void sequence_length(NodeContext& node) { node.set(0, ElementType::kInt64, {}); }
 
 void split_to_sequence(NodeContext& node) {
@@ -106,7 +104,7 @@ constexpr RuleRow kRows[] = {
     {"SequenceAt", sequence_at},
     {"SequenceConstruct", sequence_construct},
     {"SequenceEmpty", sequence_empty},
-    {"SequenceErase", same_shape},
+    {"SequenceErase", like_first},
     {"SequenceInsert", sequence_insert},
     {"SequenceLength", sequence_length},
     {"SplitToSequence", split_to_sequence},

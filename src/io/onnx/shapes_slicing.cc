@@ -49,42 +49,11 @@ void fold_concat(NodeContext& node, size_t axis, const Shape& shape) {
 }
 
 void concat(NodeContext& node) {
-  const ElementType element = node.element(0);
-  node.set_element(0, element);
-  Shape result;
-  std::optional<size_t> axis;
-  bool seen_all = true;
-  for (size_t i = 0; i < node.inputs(); ++i) {
-    const Shape* shape = node.shape(i);
-    if (shape == nullptr) {
-      seen_all = false;
-      continue;
-    }
-    if (!axis) {
-      axis = at_axis(node.node().attr_int("axis", 1), shape->size());
-      if (!axis)
-        return node.fail("axis " + std::to_string(node.node().attr_int("axis", 1)) + " of " +
-                         text(*shape));
-      result = *shape;
-      continue;
-    }
-    if (shape->size() != result.size())
-      return node.fail("parts of shapes " + text(result) + " and " + text(*shape));
-    for (size_t k = 0; k < result.size(); ++k) {
-      const Dimension& next = (*shape)[k];
-      if (k == *axis) {
-        result[k] = result[k] + next;
-      } else if (result[k].known() && next.known() && result[k].value != next.value) {
-        return node.fail("parts of shapes " + text(result) + " and " + text(*shape));
-      } else {
-        result[k] = either(result[k], next);
-      }
-    }
-  }
-  if (!axis) return;
-  if (!seen_all) result[*axis] = {};
-  node.set(0, element, result);
-  if (seen_all) fold_concat(node, *axis, result);
+  node.set_element(0, node.element(0));
+  auto parts = joined(node, node.node().attr_int("axis", 1), 0, 1);
+  if (!parts) return;
+  node.set(0, node.element(0), parts->shape);
+  if (parts->complete) fold_concat(node, parts->axis, parts->shape);
 }
 
 // Elements `begin`, `begin + step`, ... of one axis.
@@ -200,8 +169,7 @@ std::optional<Cut> cut_of(NodeContext& node) {
     if (node.has_input(4)) cut.steps = list(4, *length);
   }
   if (!axes_given) {
-    cut.axes.resize(cut.starts.size());
-    std::iota(cut.axes.begin(), cut.axes.end(), int64_t{0});
+    cut.axes = all_axes(cut.starts.size());
   }
   if (cut.steps.empty()) cut.steps.assign(cut.starts.size(), known_integer(1));
   if (cut.ends.size() == cut.starts.size() && cut.axes.size() == cut.starts.size() &&
@@ -290,8 +258,7 @@ void pad(NodeContext& node) {
   } else if (const FoldedPtr given = node.data(1)) {
     if (is_integer(given->element)) pads = given->elements;
   }
-  std::vector<int64_t> axes(input->size());
-  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::vector<int64_t> axes = all_axes(input->size());
   if (node.has_input(3)) {
     const auto given = node.ints(3);
     if (!given) return node.set(0, element, open_shape(input->size()));
@@ -401,8 +368,7 @@ void center_crop_pad(NodeContext& node) {
   const auto target = sizes_as_shape(node, 1);
   if (!target) return node.failed() ? void() : node.set(0, element, open_shape(input->size()));
   const Attribute* attribute = node.node().find("axes");
-  std::vector<int64_t> axes(input->size());
-  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::vector<int64_t> axes = all_axes(input->size());
   if (attribute != nullptr) axes = attribute->ints;
   if (axes.size() != target->size())
     return node.fail(std::to_string(target->size()) + " sizes for " + std::to_string(axes.size()) +
@@ -430,5 +396,41 @@ constexpr RuleRow kRows[] = {
 }  // namespace
 
 RuleRows slicing_rules() { return kRows; }
+
+std::optional<Joined> joined(NodeContext& node, int64_t axis, size_t first, size_t step) {
+  std::optional<Joined> result;
+  bool complete = true;
+  for (size_t i = first; i < node.inputs(); i += step) {
+    const Shape* part = node.shape(i);
+    if (part == nullptr) {
+      complete = false;
+      continue;
+    }
+    if (!result) {
+      const auto at = at_axis(axis, part->size());
+      if (!at) {
+        node.fail("axis " + std::to_string(axis) + " of " + text(*part));
+        return std::nullopt;
+      }
+      result = Joined{*part, *at, true};
+      continue;
+    }
+    Shape& whole = result->shape;
+    bool fits = part->size() == whole.size();
+    for (size_t k = 0; fits && k < whole.size(); ++k) {
+      const Dimension& next = (*part)[k];
+      if (k != result->axis && whole[k].known() && next.known())
+        fits = whole[k].value == next.value;
+      whole[k] = k == result->axis ? whole[k] + next : either(whole[k], next);
+    }
+    if (!fits) {
+      node.fail("parts of shapes " + text(whole) + " and " + text(*part));
+      return std::nullopt;
+    }
+  }
+  if (result && !complete) result->shape[result->axis] = {};
+  if (result) result->complete = complete;
+  return result;
+}
 
 }  // namespace edgesage::onnx

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 namespace edgesage::onnx {
 namespace {
@@ -154,6 +155,12 @@ std::optional<size_t> at_axis(int64_t axis, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   if (axis < -count || axis >= count) return std::nullopt;
   return static_cast<size_t>(axis < 0 ? axis + count : axis);
+}
+
+std::vector<int64_t> all_axes(size_t rank) {
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  return axes;
 }
 
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {

@@ -43,6 +43,9 @@ inline constexpr int64_t kMaxRank = 256;
 // `axis` counted from the front; nullopt where it is beyond `rank`.
 [[nodiscard]] std::optional<size_t> at_axis(int64_t axis, size_t rank);
 
+// 0, 1, ... to before `rank`.
+[[nodiscard]] std::vector<int64_t> all_axes(size_t rank);
+
 // NumPy's rule, from the last dimension; nullopt where two sizes cannot meet.
 [[nodiscard]] std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
