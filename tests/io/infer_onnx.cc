@@ -2,15 +2,17 @@
 // comparisons in Python: {"graphs": [{name: [kind, element, shape or null, inner]}], "warnings":
 // [...]}.
 //
-//   infer_onnx [--open] FILE...      "-" takes one path a line from standard input
+//   infer_onnx [--open] [--shape NAME:1x3x8x8] FILE...   "-": one path a line from standard input
 //
 // --open leaves an open batch as it is.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "src/base/text.h"
 #include "src/io/onnx/read.h"
 #include "src/io/onnx/shapes.h"
 
@@ -56,6 +58,12 @@ int run(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--open") {
       options.open_batch_is_one = false;
+    } else if (argument == "--shape" && i + 1 < argc) {
+      const std::string given = argv[++i];
+      const size_t colon = given.rfind(':');
+      std::vector<int64_t>& dims = options.inputs[given.substr(0, colon)];
+      for (const std::string& dim : split(given.substr(colon + 1), 'x'))
+        dims.push_back(std::atoll(dim.c_str()));
     } else if (argument == "-") {
       for (std::string path; std::getline(std::cin, path);) print(path);
     } else {

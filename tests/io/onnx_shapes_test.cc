@@ -87,6 +87,18 @@ TEST(OnnxShapes, SymbolsUnifyAcrossInputs) {
   EXPECT_TRUE(typed.inferred.warnings.empty());
 }
 
+// Exporters write "?" for every dimension that they do not know: it is no name.
+TEST(OnnxShapes, QuestionMarksAreNoNames) {
+  OnnxGraph graph;
+  graph.input("x", kFloat, {{"?", 3, "?", "-1"}})
+      .node("Relu", {"x"}, {"y"})
+      .output("y", kFloat, std::nullopt);
+  EXPECT_EQ(infer(OnnxModel(graph)).type("y"), "float [1, 3, ?, ?]");
+  onnx::ShapeOptions options;
+  options.inputs["x"] = {2, 3, 48, 192};
+  EXPECT_EQ(infer(OnnxModel(graph), options).type("y"), "float [2, 3, 48, 192]");
+}
+
 // O01: an open first dimension is a batch of 1, and said; others are named, not guessed.
 TEST(OnnxShapes, OpenBatchIsOneAndSaid) {
   OnnxGraph graph;

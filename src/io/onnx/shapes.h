@@ -61,7 +61,7 @@ struct InferredGraph {
 struct UnknownDimension {
   std::string_view input;
   int32_t axis = -1;        // -1: the input has no shape at all
-  std::string_view symbol;  // empty: the dimension has no name
+  std::string_view symbol;  // empty: it has no name ("?", "-1" and "None" are none)
 };
 
 struct Inferred {

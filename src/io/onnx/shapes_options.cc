@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <unordered_set>
 
@@ -13,6 +14,13 @@ namespace edgesage::onnx {
 namespace {
 
 constexpr size_t kMostListed = 20;
+
+// Exporters write "?", "-1" or "None" for a dimension that they do not know: no name that two of
+// them could share.
+bool is_name(std::string_view symbol) {
+  return symbol != "-1" && symbol != "None" &&
+         std::ranges::any_of(symbol, [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
+}
 
 class Resolver {
  public:
@@ -163,6 +171,7 @@ ValueType with_symbols(const ValueType& type,
     }
     for (Dimension& dim : levels.back().shape) {
       if (dim.value < 0) dim.value = -1;
+      if (!is_name(dim.symbol)) dim.symbol = {};
       if (dim.known() || dim.symbol.empty()) continue;
       const auto at = symbols.find(dim.symbol);
       if (at != symbols.end()) dim = number(at->second);
