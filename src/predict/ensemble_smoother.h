@@ -15,7 +15,7 @@ namespace edgesage {
 
 struct SmootherOptions {
   int steps = 8;
-  double sigma = 0.08;  // of a label's logarithm: noise, and what no virtual device can say
+  double sigma = 0.05;  // of a label's logarithm: noise, and what no virtual device can say
   double bound = 4.0;   // parameters stay inside +- this
   uint64_t seed = 1;
 };

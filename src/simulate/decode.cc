@@ -127,12 +127,15 @@ class Decoder {
     set(kSmallInput, gated(u(Slot::kSmallIn), 0.8, 0.3, 64));
     set(kSmallOutput, gated(u(Slot::kSmallOut), 0.8, 0.3, 64));
     set(kSmallImage, gated(u(Slot::kSmallMap), 0.7, 1, 400));
+    set(kOutputPrice, gated(u(Slot::kOutput), 0.2, 0.5, 200));
+    set(kCallPrice, gated(u(Slot::kPixel), 0.4, 5, 5000));
+    set(kTapPrice, gated(u(Slot::kTap), 0.2, 1, 500));
     set(kWinogradFactor, std::exp(std::log(0.4) * ramp(u(Slot::kWinograd), 0.6, 1)));
     set(kStrideFactor, std::exp(0.35 * outer(z(Slot::kStride), 0.8)));
     set(kTapsExponent, 0.25 * outer(z(Slot::kTaps), 0.8));
     set(kPatchBytes, gated(u(Slot::kPatches), 0.7, 0.1, 2));
     set(kBatchNormShare, ramp(u(Slot::kBatchNorm), 0.8, 1));
-    set(kOutputGrid, ramp(u(Slot::kTransposeGrid), 0.4, 0.6));
+    set(kOutputGrid, ramp(u(Slot::kTransposeGrid), 0.6, 0.85));
   }
 
   void depthwise() {
@@ -197,7 +200,9 @@ class Decoder {
     outside_ = ramp(u(Slot::kOutside), 0.3, 0.6);
     set(kSwitchCost, launch_ * gated(u(Slot::kSwitchLaunch), 0.4, 0.3, 100));
     set(kSwitchBytePrice, field(kBytePrice) * gated(u(Slot::kSwitchByte), 0.5, 0.1, 10));
-    set(kCpuScale, log_uniform(u(Slot::kCpuSlow), 1, 60) * ramp(u(Slot::kCpuReported), 0.15, 0.3));
+    const double reported = ramp(u(Slot::kCpuReported), 0.15, 0.3);
+    set(kCpuScale, log_uniform(u(Slot::kCpuSlow), 1, 400) * reported);
+    set(kCpuCopyScale, log_uniform(u(Slot::kCpuCopy), 0.3, 30) * reported);
   }
 
   // Work of a variant: a factor of its multiply-accumulates, or a price of an element.
@@ -207,11 +212,12 @@ class Decoder {
 
   void variants() {
     const double other = log_uniform(u(Slot::kLaunchOther), 0.15, 1.5);
+    const double level = std::exp(1.2 * z(Slot::kElement));
     for (int v = 0; v < kVariants; ++v) {
       const bool is_element = formula_of(static_cast<Variant>(v)) == Formula::kElement;
       set(kLaunchOf + v,
           launch_ * (is_element ? other : 1.0) * std::exp(0.5 * z(v, VariantSlot::kLaunch)));
-      set(kWorkOf + v, work(v));
+      set(kWorkOf + v, work(v) * (is_element ? level : 1.0));
       set(kBytesOf + v, bytes(v));
       const double slow = z(v, VariantSlot::kSlow);
       const double excess = std::max(0.0, slow - slow_from_);
@@ -288,8 +294,11 @@ double Decoder::work(int variant) const {
     case Variant::kFullyConnected:
       return log_uniform(p, 0.3, 10);
     case Variant::kTransposeConv2:
-    case Variant::kTransposeConvLarge:
       return log_uniform(p, 0.5, 8);
+    case Variant::kTransposeConvLarge:  // mostly the same kernel
+      return log_uniform(u(static_cast<int>(Variant::kTransposeConv2), VariantSlot::kWork), 0.5,
+                         8) *
+             std::exp(0.6 * outer(n, 0.3));
     case Variant::kMatMul:
       return log_uniform(p, 0.5, 10);
     case Variant::kRecurrent:

@@ -35,6 +35,9 @@ enum Field : int {
   kSmallInput = kDepthwiseTiles + 7,
   kSmallOutput,
   kSmallImage,
+  kOutputPrice,  // of an output of a row with multiply-accumulates
+  kCallPrice,    // of a pixel
+  kTapPrice,     // of a tap of a pixel
   kWinogradFactor,
   kStrideFactor,
   kTapsExponent,
@@ -68,6 +71,7 @@ enum Field : int {
   kSwitchCost,
   kSwitchBytePrice,
   kCpuScale,
+  kCpuCopyScale,  // of rows that only move data
 
   kEnergyMac,  // 4: convolutions, depthwise, matrix, element
   kEnergyPrecision = kEnergyMac + 4,

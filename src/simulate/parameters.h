@@ -35,6 +35,9 @@ enum class Slot : uint16_t {
   kSmallIn,
   kSmallOut,
   kSmallMap,
+  kOutput,
+  kPixel,
+  kTap,
   kWinograd,
   kStride,
   kTaps,
@@ -67,6 +70,7 @@ enum class Slot : uint16_t {
   kJoinWeights,
   kSkipCopy,
   // Element-wise work and what is done inside a neighbour.
+  kElement,
   kPoolTaps,
   kInlineActivation,
   kFuseActivation,
@@ -87,6 +91,7 @@ enum class Slot : uint16_t {
   kSwitchLaunch,
   kSwitchByte,
   kCpuSlow,
+  kCpuCopy,
   kCpuReported,
   // Energy.
   kPowerDepthwise,

@@ -96,6 +96,14 @@ HWY_INLINE V Elements(const SimRow& row, const View& f) {
                     Splat(row.elements));
 }
 
+// What is done for each output, pixel and tap, however few channels there are.
+template <Formula kFormula>
+HWY_INLINE V Overhead(const SimRow& row, const View& f) {
+  const V pixels = hn::MulAdd(f[kTapPrice], Splat(row.tap_reads), f[kCallPrice] * Splat(row.calls));
+  constexpr int kTiles = kFormula == Formula::kDepthwise ? kDepthwiseTiles : kOutTiles;
+  return hn::MulAdd(f[kOutputPrice] * f.Dot(row.waste_out, kTiles), Splat(row.outputs), pixels);
+}
+
 template <Formula kFormula>
 HWY_INLINE V Work(const SimRow& row, const View& f) {
   if constexpr (kFormula == Formula::kConvolution) return Convolution(row, f);
@@ -134,7 +142,8 @@ HWY_INLINE V Scale(const SimRow& row, const View& f) {
   V scale = f[kScaleOf + static_cast<int>(row.variant)];
   if (row.context != Context::kNone) scale = scale * f[kResidual + static_cast<int>(row.context)];
   if (row.is_repeated) scale = scale * f[kRepeatShare];
-  return row.is_cpu ? scale * f[kCpuScale] : scale;
+  if (!row.is_cpu) return scale;
+  return scale * f[row.is_copy ? kCpuCopyScale : kCpuScale];
 }
 
 constexpr int EnergyClass(Formula formula) {
@@ -159,6 +168,7 @@ void PriceRow(const SimRow& row, const Lanes* fields, Lanes& cost, Lanes* energy
     const View f(fields, lane);
     V work = Work<kFormula>(row, f) * f[kWorkOf + variant] * f[precision];
     if (row.has_activation) work = hn::MulAdd(f[kInlinePrice], Splat(row.elements), work);
+    if constexpr (!kIsElement) work = work + Overhead<kFormula>(row, f);
     V launch = f[kLaunchOf + variant] * OnePlus(f[kLaunchOfRow], row.out_rows);
     if constexpr (kFormula == Formula::kConvolution)
       launch = hn::MulAdd(launch, f[kBatchNormShare], launch);

@@ -47,6 +47,7 @@ struct SimRow {
   bool is_winograd = false;  // 3x3, stride 1, not dilated
   bool is_strided = false;
   bool has_activation = false;
+  bool is_copy = false;  // moves data without computing
 
   float macs = 0;            // multiply-accumulates; transpose convolution: on the input's grid
   float macs_on_output = 0;  // the same on the output's grid
@@ -54,6 +55,9 @@ struct SimRow {
   float tap_elements = 0;    // pooling: elements times window / 9; else the same as elements
   float out_rows = 0;        // batch times height
   float pixels = 0;          // batch times height times width
+  float outputs = 0;         // elements of the output of rows with multiply-accumulates
+  float calls = 0;           // of a convolution's inner kernel: pixels times groups
+  float tap_reads = 0;       // the same times taps of the window; 0 for 1x1
   float per_pixel = 0, per_in = 0, per_out = 0;  // 1 / pixels, 1 / input channels, 1 / output
   float log2_taps = 0;                           // log2(window / 9)
   float rounded_taps = 1;                        // window rounded up to 9, 25, 49, over window

@@ -88,6 +88,15 @@ void fill_geometry_of(const Row& row, SimRow& out) {
   }
   out.pixels = bounded(pixels);
   out.out_rows = bounded(number(row.ofm.n) * height);
+  if (out.formula != Formula::kElement) out.outputs = bounded(number(row.ofm.elements()));
+  if (out.formula != Formula::kElement && !matrix) {
+    const bool transposes = out.formula == Formula::kTransposeConv;
+    const double calls = pixels * (depthwise ? 1 : groups);
+    const double tapped =
+        transposes ? number(row.ifm.n) * number(row.ifm.h) * number(row.ifm.w) : calls;
+    out.calls = bounded(calls);
+    out.tap_reads = taps > 1 ? bounded(tapped * taps) : 0.0F;
+  }
   out.per_pixel = static_cast<float>(1 / std::max(1.0, pixels));
   out.per_in = static_cast<float>(1 / in);
   out.per_out = static_cast<float>(1 / filters);
@@ -98,12 +107,30 @@ void fill_geometry_of(const Row& row, SimRow& out) {
                     row.dilation_h == 1 && row.dilation_w == 1 && groups == 1;
 }
 
+bool moves_only(Variant variant) {
+  switch (variant) {
+    case Variant::kConcat:
+    case Variant::kConcatMany:
+    case Variant::kSlice:
+    case Variant::kReshape:
+    case Variant::kResizeNearest:
+    case Variant::kDepthToSpace:
+    case Variant::kPad:
+    case Variant::kTranspose:
+    case Variant::kGather:
+      return true;
+    default:
+      return false;
+  }
+}
+
 SimRow make_row(const Row& row, const RowCost& cost) {
   SimRow out;
   out.variant = variant_of(row);
   out.formula = formula_of(out.variant);
   out.precision = precision_of(row.ifm_type);
   out.is_cpu = row.placement == Placement::kCpu;
+  out.is_copy = moves_only(out.variant);
   out.has_activation = row.activation != OpKind::kUnknown;
   out.macs = out.macs_on_output = bounded(number(cost.macs));
   if (out.formula == Formula::kTransposeConv)

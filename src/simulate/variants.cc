@@ -60,7 +60,17 @@ bool is_dilated(const Row& row) {
 }
 bool is_1d(const Row& row) { return (row.kernel_h == 1) != (row.kernel_w == 1); }
 
+Variant depthwise_filter(const Row& row) {
+  if (is_dilated(row)) return Variant::kDepthwiseDilated;
+  if (is_1d(row)) return Variant::kDepthwise1D;
+  if (taps(row) <= 9) return Variant::kDepthwise9;
+  return taps(row) <= 25 ? Variant::kDepthwise25 : Variant::kDepthwiseLarge;
+}
+
 Variant convolution(const Row& row) {
+  // As many groups as channels are a depthwise convolution, and runtimes take it so.
+  if (row.groups > 1 && row.groups == row.ifm.c && row.groups == row.ofm.c)
+    return depthwise_filter(row);
   if (row.groups > 1) return Variant::kConvGrouped;
   if (is_dilated(row)) return Variant::kConvDilated;
   if (taps(row) <= 1) return Variant::kConv1x1;
@@ -73,10 +83,7 @@ Variant depthwise(const Row& row) {
   if (row.ifm.c == 1 && row.ofm.c > 1) return Variant::kConvFirst;
   // With one input channel both are the same computation, and runtimes take the convolution.
   if (row.ifm.c == 1) return convolution(row);
-  if (is_dilated(row)) return Variant::kDepthwiseDilated;
-  if (is_1d(row)) return Variant::kDepthwise1D;
-  if (taps(row) <= 9) return Variant::kDepthwise9;
-  return taps(row) <= 25 ? Variant::kDepthwise25 : Variant::kDepthwiseLarge;
+  return depthwise_filter(row);
 }
 
 Variant average_pool(const Row& row) {

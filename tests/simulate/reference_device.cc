@@ -99,6 +99,19 @@ class Reference {
            (taps > 1 ? std::pow(taps / 9, value_(kTapsExponent)) : 1);
   }
 
+  // Storing outputs, whole tiles of them; starting a pixel; finding its taps.
+  [[nodiscard]] double overhead_of(size_t i) const {
+    const Row& row = lowering_.rows[i];
+    const bool depthwise = row.kind == RowKind::kDepthwiseConv2D;
+    const double stored = value_(kOutputPrice) * static_cast<double>(row.ofm.elements()) *
+                          waste(static_cast<double>(row.ofm.c), kChannelTiles,
+                                depthwise ? kDepthwiseTiles : kOutTiles);
+    if (row.kind == RowKind::kFullyConnected) return stored;
+    const double taps = row.kernel_h * row.kernel_w;
+    return stored + static_cast<double>(row.ofm.n * row.ofm.h * row.ofm.w) *
+                        (value_(kCallPrice) + value_(kTapPrice) * (taps > 1 ? taps : 0.0));
+  }
+
   [[nodiscard]] double elements_time(size_t i) const {
     const Row& row = lowering_.rows[i];
     const Variant variant = sim(i).variant;
@@ -145,6 +158,7 @@ class Reference {
         value_(kWorkOf + v) * value_((has_macs ? kMacPrecision : kElementPrecision) + precision);
     if (row.activation != OpKind::kUnknown)
       work += value_(kInlinePrice) * static_cast<double>(row.ofm.elements());
+    if (has_macs) work += overhead_of(i);
     double launch = value_(kLaunchOf + v) *
                     (1 + value_(kLaunchOfRow) * static_cast<double>(row.ofm.n * row.ofm.h));
     if (row.kind == RowKind::kConv2D) launch *= 1 + value_(kBatchNormShare);
@@ -160,7 +174,12 @@ class Reference {
     };
     double scale = value_(kScaleOf + v) * value_(kResidual + static_cast<int>(sim(i).context));
     if (sim(i).is_repeated) scale *= value_(kRepeatShare);
-    if (row.placement == Placement::kCpu) scale *= value_(kCpuScale);
+    if (row.placement == Placement::kCpu) {
+      const bool moves = row.kind == RowKind::kReshape || row.kind == RowKind::kCopy ||
+                         row.kind == RowKind::kPad || row.kind == RowKind::kTranspose ||
+                         row.kind == RowKind::kDepthToSpace;
+      scale *= value_(moves ? kCpuCopyScale : kCpuScale);
+    }
     const double busy = join(work, join(bytes, weights, value_(kJoinWeight)), value_(kJoinActs));
     int kind = has_macs ? 0 : 3;
     if (row.kind == RowKind::kDepthwiseConv2D) kind = 1;

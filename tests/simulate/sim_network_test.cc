@@ -55,5 +55,27 @@ TEST(SimNetwork, DepthwiseOfOneChannelIsAConvolution) {
   EXPECT_EQ(row_at(network, 1).variant, Variant::kDepthwiseLarge);
 }
 
+TEST(SimNetwork, AsManyGroupsAsChannelsAreADepthwiseConvolution) {
+  GraphBuilder net(int8_net());
+  auto x = net.input("x", {1, 16, 16, 8});
+  for (const int64_t groups : {8, 4, 1})
+    x = net.conv_2d(x, {.channels = 8, .kernel_h = 3, .kernel_w = 3, .groups = groups});
+  const SimNetwork network = network_of(finish(net, {x}));
+  EXPECT_EQ(row_at(network, 0).variant, Variant::kDepthwise9);
+  EXPECT_EQ(row_at(network, 0).calls, 16 * 16);
+  EXPECT_EQ(row_at(network, 1).variant, Variant::kConvGrouped);
+  EXPECT_EQ(row_at(network, 1).calls, 16 * 16 * 4);
+  EXPECT_EQ(row_at(network, 2).variant, Variant::kConvKxK);
+}
+
+TEST(SimNetwork, TransposeConvolutionsReadTheirTapsOnTheInput) {
+  GraphBuilder net(int8_net());
+  const auto x = net.input("x", {1, 8, 8, 4});
+  const auto y = net.transpose_conv(x, {.channels = 4, .kernel = 4, .stride = 2});
+  const SimNetwork network = network_of(finish(net, {y}));
+  EXPECT_EQ(row_at(network, 0).calls, 16 * 16);
+  EXPECT_EQ(row_at(network, 0).tap_reads, 8 * 8 * 16);
+}
+
 }  // namespace
 }  // namespace edgesage::simulate
