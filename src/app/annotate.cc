@@ -26,6 +26,7 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
   MeasureOptions measuring;
   measuring.deadline = request.deadline;
+  measuring.attempts = request.attempts;
   AnnotateOptions options;
   options.retry_failures = request.retry_failures;
   options.stop = context.stop;

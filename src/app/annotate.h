@@ -21,7 +21,8 @@ struct AnnotateRequest {
   uint64_t count = 1;  // networks of each space
   int shard = 0, shards = 1;
   int repeats = 1;
-  int workers = 1;  // of devices that are not this machine
+  int attempts = 1;  // of a series that is rejected for its noise, in all
+  int workers = 1;   // of devices that are not this machine
   bool retry_failures = false;
   std::vector<std::pair<std::string, std::string>> options;  // of the workers
   std::chrono::milliseconds deadline{300'000};

@@ -74,12 +74,9 @@ Status measure_budget(const CalibrateRequest& request, const PricedPool& priced,
     const size_t missing = budget - labels.network.size();
     // Two rounds for the rest, so that the second knows of the first.
     const size_t batch = std::min(round == 0 ? (missing + 1) / 2 : missing, most - asked.size());
-    CalibrateOptions quick = options;
-    quick.few_shot.smoother = false;
-    EDGESAGE_ASSIGN_OR_RETURN(const LearntQuantity learnt,
-                              learn_quantity(priced, 0, labels, quick, false));
-    const std::vector<size_t> next =
-        choose_next(priced.components(), learnt.fit.log_sd, asked, batch);
+    EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> unsure,
+                              unsure_of(priced, 0, labels, options));
+    const std::vector<size_t> next = choose_next(priced.components(), unsure, asked, batch);
     if (next.empty()) break;
     asked.insert(asked.end(), next.begin(), next.end());
     EDGESAGE_RETURN_IF_ERROR(source.measure(names_at(priced, next)));

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "src/app/if_known.h"
 #include "src/app/predictors.h"
 #include "src/base/json.h"
 #include "src/learn/evaluate.h"
@@ -11,13 +10,9 @@
 namespace edgesage::app {
 namespace {
 
-std::optional<double> known(double value) {
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
 // Negative shares stand for "does not apply".
 std::optional<double> percent(double share) {
-  return share < 0 || !std::isfinite(share) ? std::nullopt : std::optional(100 * share);
+  return share < 0 ? std::nullopt : if_known(share, 100);
 }
 
 AccuracyRow to_public(const EvaluationRow& from) {
@@ -36,8 +31,8 @@ AccuracyRow to_public(const EvaluationRow& from) {
   row.within_5 = 100 * accuracy.within_5;
   row.within_10 = 100 * accuracy.within_10;
   row.worst_under = 100 * accuracy.worst_under;
-  row.spearman = known(accuracy.spearman);
-  row.kendall = known(accuracy.kendall);
+  row.spearman = if_known(accuracy.spearman);
+  row.kendall = if_known(accuracy.kendall);
   row.best_5_recall = 100 * accuracy.best_5_recall;
   row.coverage_90 = percent(from.coverage_90);
   row.half_width_90 = percent(from.half_width_90);

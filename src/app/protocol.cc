@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "src/app/if_known.h"
 #include "src/base/text.h"
 #include "src/learn/controls.h"
 #include "src/learn/few_shot_results.h"
@@ -78,10 +79,6 @@ double spread(const std::vector<const FewShotRow*>& rows, double (*get)(const Fe
   return std::sqrt(std::max(0.0, (squares - sum * sum / n) / (n - 1)));
 }
 
-std::optional<double> known(double value) {
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
 FewShotResult summary(const std::vector<const FewShotRow*>& rows, const std::string& device) {
   const FewShotRow& first = *rows.front();
   FewShotResult result{.set = first.set,
@@ -105,8 +102,8 @@ FewShotResult summary(const std::vector<const FewShotRow*>& rows, const std::str
   result.within_10_spread =
       100 * spread(rows, [](const FewShotRow& r) { return r.accuracy.within_10; });
   result.mape_spread = 100 * spread(rows, [](const FewShotRow& r) { return r.accuracy.mape; });
-  result.spearman = known(mean(rows, [](const FewShotRow& r) { return r.accuracy.spearman; }));
-  result.kendall = known(mean(rows, [](const FewShotRow& r) { return r.accuracy.kendall; }));
+  result.spearman = if_known(mean(rows, [](const FewShotRow& r) { return r.accuracy.spearman; }));
+  result.kendall = if_known(mean(rows, [](const FewShotRow& r) { return r.accuracy.kendall; }));
   if (!first.coverage.empty()) {
     for (size_t level = 0; level < std::size(kLevels); ++level) {
       double sum = 0;
@@ -114,13 +111,13 @@ FewShotResult summary(const std::vector<const FewShotRow*>& rows, const std::str
       result.coverage.push_back(100 * sum / static_cast<double>(rows.size()));
     }
     result.half_width_90 =
-        known(100 * mean(rows, [](const FewShotRow& r) { return r.half_width[2]; }));
-    result.smoother_share = known(mean(rows, [](const FewShotRow& r) { return r.smoother_share; }));
+        if_known(mean(rows, [](const FewShotRow& r) { return r.half_width[2]; }), 100);
+    result.smoother_share =
+        if_known(mean(rows, [](const FewShotRow& r) { return r.smoother_share; }));
   }
   result.seconds = mean(rows, [](const FewShotRow& r) { return r.seconds; });
   const auto of_range = [&](double (*get)(const FewShotRow&), double scale) {
-    const double value = mean(rows, get);
-    return std::isfinite(value) ? std::optional(scale * value) : std::nullopt;
+    return if_known(mean(rows, get), scale);
   };
   result.auroc = of_range([](const FewShotRow& r) { return r.range.auroc; }, 1);
   result.flagged_known = of_range([](const FewShotRow& r) { return r.range.flagged_known; }, 100);

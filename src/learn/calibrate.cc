@@ -76,6 +76,29 @@ void fill_report(const PricedPool& priced, std::span<const size_t> networks,
                    });
 }
 
+FewShotOptions few_shot_options(const CalibrateOptions& options) {
+  FewShotOptions few = options.few_shot;
+  few.closed_form = options.closed_form;
+  few.threads = options.threads;
+  return few;
+}
+
+// Networks that have a label of the quantity, and its logarithm.
+struct KnownLabels {
+  std::vector<size_t> networks;
+  std::vector<double> y;
+};
+
+KnownLabels known_labels(const PoolLabels& labels, size_t quantity) {
+  KnownLabels known;
+  for (size_t i = 0; i < labels.network.size(); ++i) {
+    if (std::isnan(labels.log_value[quantity][i])) continue;
+    known.networks.push_back(labels.network[i]);
+    known.y.push_back(labels.log_value[quantity][i]);
+  }
+  return known;
+}
+
 // Fits on the first labels of a shuffled order, judged on the rest; the last point is the
 // cross-validation of all.
 Status add_curve(const PricedPool& priced, size_t quantity, std::span<const size_t> networks,
@@ -84,10 +107,9 @@ Status add_curve(const PricedPool& priced, size_t quantity, std::span<const size
   std::vector<size_t> order(y.size());
   std::iota(order.begin(), order.end(), size_t{0});
   Rng(priced.libraries[quantity].seed, "learning curve").shuffle(order);
-  FewShotOptions few = options.few_shot;
-  few.closed_form = options.closed_form;
-  few.threads = options.threads;
+  FewShotOptions few = few_shot_options(options);
   few.fixed_share = learnt.fit.smoother_share;
+  few.folds = 0;  // the rest of the labels judges
   std::vector<double> counts, errors;
   for (const double part : {0.25, 0.5, 0.75}) {
     const auto n = static_cast<size_t>(part * static_cast<double>(y.size()));
@@ -157,19 +179,23 @@ PoolLabels labels_in_pool(const PricedPool& priced, std::span<const LabelRow> la
   return found;
 }
 
+Result<std::vector<double>> unsure_of(const PricedPool& priced, size_t quantity,
+                                      const PoolLabels& labels, const CalibrateOptions& options) {
+  const auto [networks, y] = known_labels(labels, quantity);
+  FewShotOptions few = few_shot_options(options);
+  few.smoother = false;
+  few.folds = 0;
+  EDGESAGE_ASSIGN_OR_RETURN(
+      FewShotFit fit,
+      fit_few_shot(priced.pool.few_shot[quantity], priced.libraries[quantity], networks, y, few));
+  return std::move(fit.log_sd);
+}
+
 Result<LearntQuantity> learn_quantity(const PricedPool& priced, size_t quantity,
                                       const PoolLabels& labels, const CalibrateOptions& options,
                                       bool with_curve) {
-  std::vector<size_t> networks;
-  std::vector<double> y;
-  for (size_t i = 0; i < labels.network.size(); ++i) {
-    if (std::isnan(labels.log_value[quantity][i])) continue;
-    networks.push_back(labels.network[i]);
-    y.push_back(labels.log_value[quantity][i]);
-  }
-  FewShotOptions few = options.few_shot;
-  few.closed_form = options.closed_form;
-  few.threads = options.threads;
+  const auto [networks, y] = known_labels(labels, quantity);
+  const FewShotOptions few = few_shot_options(options);
   LearntQuantity learnt;
   EDGESAGE_ASSIGN_OR_RETURN(learnt.fit, fit_few_shot(priced.pool.few_shot[quantity],
                                                      priced.libraries[quantity], networks, y, few));

@@ -53,6 +53,12 @@ struct LearntQuantity {
   CalibratedQuantity report;
 };
 
+// How unsure a process is of each network's logarithm, from the labels of a quantity that there
+// are: enough to choose what to measure next, in a tenth of a second. Errors as learn_quantity.
+[[nodiscard]] Result<std::vector<double>> unsure_of(const PricedPool& priced, size_t quantity,
+                                                    const PoolLabels& labels,
+                                                    const CalibrateOptions& options);
+
 // kInvalidArgument for fewer labels than fit_few_shot needs. About a second with 100 labels, three
 // with the learning curve.
 [[nodiscard]] Result<LearntQuantity> learn_quantity(const PricedPool& priced, size_t quantity,

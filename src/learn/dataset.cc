@@ -12,8 +12,8 @@
 #include "src/base/hash.h"
 #include "src/base/parallel.h"
 #include "src/graph/graph_hash.h"
+#include "src/learn/network_pool.h"
 #include "src/lower/rows.h"
-#include "src/spaces/space.h"
 
 namespace edgesage {
 namespace {
@@ -55,8 +55,8 @@ std::vector<double> operator_memories(const LabelRow& row, size_t operators) {
 
 Result<Example> build_example(const LabelRow& row, const Target& target,
                               std::span<const Quantity> quantities) {
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName name, NetworkName::parse(row.name));
-  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, build_network(name));
+  EDGESAGE_ASSIGN_OR_RETURN(const NamedGraph named, build_named_for(target, row.name));
+  const Graph& graph = *named.graph;
   const std::string hash = graph_hash(graph);
   if (hash != row.graph_hash)
     return make_error(ErrorCode::kBadStore, row.name,
@@ -65,7 +65,7 @@ Result<Example> build_example(const LabelRow& row, const Target& target,
                                   row.graph_hash, hash));
   Example example;
   example.name = row.name;
-  example.space = name.space;
+  example.space = named.space;
   example.graph_hash = hash;
   example.operator_signatures = operator_signatures(graph);
   example.tensors = extract_features(graph, lower(graph, target), quantities);

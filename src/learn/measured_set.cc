@@ -11,6 +11,7 @@
 
 #include "src/base/csv.h"
 #include "src/base/file.h"
+#include "src/io/ncnn_param.h"
 #include "src/io/ncnn_reader.h"
 #include "src/learn/label_file.h"
 #include "src/learn/published_codes.h"
@@ -170,12 +171,15 @@ Result<MeasuredSet> load_ncnn_set(const std::filesystem::path& directory, int th
       shape.push_back(std::strtoll((*input)[column].c_str(), nullptr, 10));
     const std::filesystem::path file = directory / "ncnn_param" / (name + ".param");
     EDGESAGE_ASSIGN_OR_RETURN(const std::string text, read_text(file, ErrorCode::kBadModel));
-    // Inputs whose shape is in the file need none; for the others it is the same under any name.
+    // Inputs whose shape is in the file need none.
     auto graph = read_ncnn(text, name);
-    for (const char* input_name : {"data", "input", "in0", "images", "input.1"})
-      if (!graph) graph = read_ncnn(text, name, {{input_name, shape}});
-    if (!graph) return tl::unexpected(graph.error());
-    return NamedGraph{std::move(*graph), "ncnn"};
+    if (graph) return NamedGraph{std::move(*graph), "ncnn"};
+    EDGESAGE_ASSIGN_OR_RETURN(const NcnnParam param, parse_ncnn_param(text, name));
+    NcnnInputShapes shapes;
+    for (const NcnnLayer& layer : param.layers)
+      if (layer.type == "Input" && !layer.outputs.empty()) shapes[layer.outputs[0]] = shape;
+    EDGESAGE_ASSIGN_OR_RETURN(Graph shaped, read_ncnn(text, name, shapes));
+    return NamedGraph{std::move(shaped), "ncnn"};
   };
   EDGESAGE_ASSIGN_OR_RETURN(const Target target, target_from_name("generic"));
   const std::vector<Quantity> quantities{Quantity::kLatencyMs};
@@ -218,8 +222,9 @@ Result<MeasuredSet> load_labelled_set(std::span<const std::filesystem::path> fil
   });
   MeasuredSet set;
   for (const std::string& device : devices) set.id += (set.id.empty() ? "" : "+") + device;
-  EDGESAGE_ASSIGN_OR_RETURN(
-      set.pool, make_pool(names, target, {&quantity, 1}, build_named, threads, progress));
+  const auto builder = [&](const std::string& name) { return build_named_for(target, name); };
+  EDGESAGE_ASSIGN_OR_RETURN(set.pool,
+                            make_pool(names, target, {&quantity, 1}, builder, threads, progress));
   const std::vector<size_t> source = add_rows(names, names, set);
   for (size_t f = 0; f < files.size(); ++f) {
     MeasuredSet::Board board{devices[f], 0, {}, 0};

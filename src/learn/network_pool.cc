@@ -36,6 +36,12 @@ Built read_network(const std::string& name, const NamedGraph& named, const Targe
   return built;
 }
 
+Result<NamedGraph> build_with(const BuildNetworkOptions& options, const std::string& name) {
+  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName parsed, NetworkName::parse(name));
+  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, build_network(parsed, options));
+  return NamedGraph{std::move(graph), parsed.space};
+}
+
 }  // namespace
 
 Result<NetworkPool> make_pool(std::span<const std::string> names, const Target& target,
@@ -83,10 +89,10 @@ Result<NetworkPool> make_pool(std::span<const std::string> names, const Target& 
   return pool;
 }
 
-Result<NamedGraph> build_named(const std::string& name) {
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName parsed, NetworkName::parse(name));
-  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, build_network(parsed));
-  return NamedGraph{std::move(graph), parsed.space};
+Result<NamedGraph> build_named(const std::string& name) { return build_with({}, name); }
+
+Result<NamedGraph> build_named_for(const Target& target, const std::string& name) {
+  return build_with({.published_weights = target.is_ethos()}, name);
 }
 
 }  // namespace edgesage

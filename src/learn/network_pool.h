@@ -44,4 +44,8 @@ using PoolProgress = std::function<void(int64_t done, int64_t total)>;
 // Names of sampled and published spaces.
 [[nodiscard]] Result<NamedGraph> build_named(const std::string& name);
 
+// The same for costs alone: published networks have no weights unless the target's compiler codes
+// them.
+[[nodiscard]] Result<NamedGraph> build_named_for(const Target& target, const std::string& name);
+
 }  // namespace edgesage

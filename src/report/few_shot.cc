@@ -12,10 +12,6 @@
 namespace edgesage::report {
 namespace {
 
-std::string figure(const std::optional<double>& value, int places) {
-  return value ? fmt::format("{:.{}f}", *value, places) : "";
-}
-
 std::string with_spread(double value, double spread, int64_t seeds, int places) {
   return seeds > 1 ? fmt::format("{:.{}f} +-{:.{}f}", value, places, spread, places)
                    : fmt::format("{:.{}f}", value, places);

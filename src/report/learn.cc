@@ -10,11 +10,6 @@
 namespace edgesage::report {
 namespace {
 
-std::string figure(double value, int places) { return fmt::format("{:.{}f}", value, places); }
-std::string figure(const std::optional<double>& value, int places) {
-  return value ? figure(*value, places) : "";
-}
-
 Json row_json(const AccuracyRow& row) {
   return {{"device", row.device},
           {"space", row.space},

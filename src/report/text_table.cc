@@ -91,4 +91,8 @@ std::string decimal(double value) {
   return fmt::format("{:.{}f}", value, places);
 }
 
+std::string figure(const std::optional<double>& value, int places) {
+  return value ? fmt::format("{:.{}f}", *value, places) : "";
+}
+
 }  // namespace edgesage::report

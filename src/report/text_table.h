@@ -41,4 +41,7 @@ class TextTable {
 // Four significant digits, no exponent for the sizes that occur: "12.34", "0.001234".
 [[nodiscard]] std::string decimal(double value);
 
+// With so many places; empty where it is not known.
+[[nodiscard]] std::string figure(const std::optional<double>& value, int places);
+
 }  // namespace edgesage::report

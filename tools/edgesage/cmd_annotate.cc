@@ -54,6 +54,11 @@ Run declare_annotate(CLI::App& command, Session& session) {
   command.add_option("--repeats", request.repeats, "Passes over the networks")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      .add_option("--attempts", request.attempts,
+                  "Measure a series that is rejected for its noise again, up to so often in all")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   command.add_option("--workers", request.workers, "Workers of a device that is not this machine")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
