@@ -1,100 +1,41 @@
-// Odd, damaged and malicious ONNX files: each is read with a warning or refused with one line that
-// names the place; none crashes (the sanitizers watch) or takes long. Tests bear the name of the
-// report that they stand for.
+// Odd and malicious ONNX files: each is read with a warning or refused with one line that names the
+// place, and none takes long. Tests bear the name of the report that they stand for.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "src/base/file.h"
-#include "src/base/rng.h"
 #include "src/io/file_kind.h"
-#include "src/io/onnx/read.h"
-#include "tests/io/onnx_test_support.h"
+#include "tests/io/onnx_hostile_support.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage::onnx {
 namespace {
 
 using test::attr;
+using test::CpuTimer;
+using test::expect_refused;
+using test::expect_warning;
 using test::OnnxDims;
 using test::OnnxGraph;
 using test::OnnxModel;
-using test::OnnxTensor;
+using test::read_onnx_bytes;
+using test::read_onnx_model;
+using test::ReadOnnx;
 using enum ElementType;
 using Names = std::vector<std::string_view>;
-
-struct Read {
-  std::vector<std::byte> bytes;
-  Result<Model> model = make_error(ErrorCode::kInternal, "", "not read");
-  [[nodiscard]] std::string warnings() const {
-    std::string all;
-    if (model)
-      for (const std::string& warning : model->warnings) all += warning + "\n";
-    return all;
-  }
-};
-
-Read read(std::vector<std::byte> bytes) {
-  Read result;
-  result.bytes = std::move(bytes);
-  result.model = read_onnx(result.bytes, nullptr, "net.onnx");
-  return result;
-}
-
-Read read(const OnnxModel& model) { return read(model.bytes()); }
-
-void expect_warning(const Read& file, std::string_view part) {
-  ASSERT_TRUE(file.model) << file.model.error().to_string();
-  EXPECT_NE(file.warnings().find(part), std::string::npos) << file.warnings();
-}
-
-void expect_refused(const Read& file, std::string_view part) {
-  ASSERT_FALSE(file.model) << part;
-  EXPECT_EQ(file.model.error().code, ErrorCode::kBadModel);
-  EXPECT_EQ(file.model.error().where, "net.onnx");
-  EXPECT_NE(file.model.error().message.find(part), std::string::npos) << file.model.error().message;
-}
 
 OnnxGraph one_relu() {
   return OnnxGraph().input("x", kFloat, OnnxDims{2}).node("Relu", {"x"}, {"y"}).output("y");
 }
 
-// Any bytes: a sound model, or one line.
-void expect_handled(std::span<const std::byte> bytes) {
-  const Result<Model> model = read_onnx(bytes, nullptr, "net.onnx");
-  if (!model) {
-    ASSERT_EQ(model.error().code, ErrorCode::kBadModel);
-    ASSERT_FALSE(model.error().message.empty());
-    ASSERT_EQ(model.error().to_string().find('\n'), std::string::npos);
-    return;
-  }
-  ASSERT_FALSE(model->graphs.empty());
-  unsigned sum = 0;
-  for (const GraphTable& graph : model->graphs) {
-    ASSERT_LT(graph.parent, static_cast<int32_t>(model->graphs.size()));
-    for (const Constant& constant : graph.initializers) {
-      for (const std::byte byte : constant.data) sum += std::to_integer<unsigned>(byte);
-      for (const std::string_view text : constant.strings)
-        sum += static_cast<unsigned>(text.size());
-    }
-    for (const Node& node : graph.nodes)
-      for (const Attribute& attribute : node.attributes)
-        for (const int32_t body : attribute.graphs)
-          ASSERT_LT(static_cast<size_t>(body), model->graphs.size());
-  }
-  ASSERT_LE(sum, UINT32_MAX);
-}
-
 // Every way in which a dimension can be unknown, told apart; 0 and -1 are kept as they are.
 TEST(OnnxHostile, O01_SymbolicDimensionsAreKept) {
-  const Read file =
-      read(OnnxModel(OnnxGraph()
-                         .input("x", kFloat, OnnxDims{"N", "unk__17", "batch*seq", 0, -1, "", 7})
-                         .input("scalar", kFloat, OnnxDims{})
-                         .input("unknown", kFloat, std::nullopt)
-                         .node("Relu", {"x"}, {"y"})));
+  const ReadOnnx file = read_onnx_model(
+      OnnxModel(OnnxGraph()
+                    .input("x", kFloat, OnnxDims{"N", "unk__17", "batch*seq", 0, -1, "", 7})
+                    .input("scalar", kFloat, OnnxDims{})
+                    .input("unknown", kFloat, std::nullopt)
+                    .node("Relu", {"x"}, {"y"})));
   ASSERT_TRUE(file.model) << file.model.error().to_string();
   const std::vector<Value>& inputs = file.model->graphs[0].inputs;
   const std::vector<Dimension>& shape = inputs[0].type.shape;
@@ -112,27 +53,28 @@ TEST(OnnxHostile, O01_SymbolicDimensionsAreKept) {
 // Versions before and after the known ones, and none at all: read, and said.
 TEST(OnnxHostile, O06_VersionsBeyondTheKnownAreWarnedOf) {
   for (const int64_t known : {3, 10, 13}) {
-    const Read file = read(OnnxModel(one_relu()).ir_version(known));
+    const ReadOnnx file = read_onnx_model(OnnxModel(one_relu()).ir_version(known));
     ASSERT_TRUE(file.model);
     EXPECT_EQ(file.warnings(), "");
   }
   for (const int64_t known : {6, 22, 27}) {
-    const Read file = read(OnnxModel(one_relu()).opset("", known));
+    const ReadOnnx file = read_onnx_model(OnnxModel(one_relu()).opset("", known));
     ASSERT_TRUE(file.model);
     EXPECT_EQ(file.warnings(), "");
     EXPECT_EQ(file.model->graphs[0].nodes[0].since, known);
   }
-  expect_warning(read(OnnxModel(one_relu()).ir_version(99)), "ir_version 99");
-  expect_warning(read(OnnxModel(one_relu()).ir_version(0)), "ir_version 0");
-  expect_warning(read(OnnxModel(one_relu()).ir_version(-5)), "ir_version -5");
-  const Read future = read(OnnxModel(one_relu()).opset("", 99));
+  expect_warning(read_onnx_model(OnnxModel(one_relu()).ir_version(99)), "ir_version 99");
+  expect_warning(read_onnx_model(OnnxModel(one_relu()).ir_version(0)), "ir_version 0");
+  expect_warning(read_onnx_model(OnnxModel(one_relu()).ir_version(-5)), "ir_version -5");
+  const ReadOnnx future = read_onnx_model(OnnxModel(one_relu()).opset("", 99));
   expect_warning(future, "version 99");
   EXPECT_EQ(future.model->graphs[0].nodes[0].since, 99);
-  expect_warning(read(OnnxModel(one_relu()).opset("", 7).opset("", 9)), "more than one version");
-  const Read none = read(OnnxModel(one_relu()).no_opset());
+  expect_warning(read_onnx_model(OnnxModel(one_relu()).opset("", 7).opset("", 9)),
+                 "more than one version");
+  const ReadOnnx none = read_onnx_model(OnnxModel(one_relu()).no_opset());
   expect_warning(none, "version 18 is assumed");
   EXPECT_EQ(none.model->graphs[0].nodes[0].since, 18);
-  const Read oldest = read(OnnxModel(one_relu()).no_opset().ir_version(1));
+  const ReadOnnx oldest = read_onnx_model(OnnxModel(one_relu()).no_opset().ir_version(1));
   EXPECT_EQ(oldest.model->graphs[0].nodes[0].since, 1);
 }
 
@@ -143,7 +85,7 @@ TEST(OnnxHostile, O12_UnnamedAndDuplicateNodesAreAllKept) {
   for (int i = 0; i < 6; ++i)
     graph.node("Conv", {fmt::format("x{}", i)}, {fmt::format("x{}", i + 1)}, {},
                {.name = i < 3 ? "" : "same"});
-  const Read file = read(OnnxModel(graph));
+  const ReadOnnx file = read_onnx_model(OnnxModel(graph));
   ASSERT_TRUE(file.model) << file.model.error().to_string();
   EXPECT_EQ(file.model->graphs[0].nodes.size(), 6U);
   EXPECT_EQ(file.warnings(), "");
@@ -151,7 +93,7 @@ TEST(OnnxHostile, O12_UnnamedAndDuplicateNodesAreAllKept) {
 
 TEST(OnnxHostile, O12_TheLastWriterBeforeAReaderCounts) {
   const OnnxGraph body = OnnxGraph("body").node("Exp", {"y"}, {"e"}).output("e");
-  const Read file = read(OnnxModel(
+  const ReadOnnx file = read_onnx_model(OnnxModel(
       OnnxGraph()
           .input("x", kFloat, OnnxDims{2})
           .input("c", kBool, OnnxDims{})
@@ -180,12 +122,13 @@ TEST(OnnxHostile, O12_TheLastWriterBeforeAReaderCounts) {
 }
 
 TEST(OnnxHostile, O12_DuplicateInitialisersAndInputs) {
-  const Read file = read(OnnxModel(OnnxGraph()
-                                       .input("x", kFloat, OnnxDims{2})
-                                       .input("x", kFloat, OnnxDims{3})
-                                       .initializer(test::onnx_floats("w", {1}, {1}))
-                                       .initializer(test::onnx_floats("w", {2}, {2, 3}))
-                                       .node("Add", {"x", "w"}, {"y"})));
+  const ReadOnnx file =
+      read_onnx_model(OnnxModel(OnnxGraph()
+                                    .input("x", kFloat, OnnxDims{2})
+                                    .input("x", kFloat, OnnxDims{3})
+                                    .initializer(test::onnx_floats("w", {1}, {1}))
+                                    .initializer(test::onnx_floats("w", {2}, {2, 3}))
+                                    .node("Add", {"x", "w"}, {"y"})));
   expect_warning(file, "initialisers are given more than once");
   expect_warning(file, "inputs are listed more than once");
   ASSERT_EQ(file.model->graphs[0].initializers.size(), 1U);
@@ -195,16 +138,17 @@ TEST(OnnxHostile, O12_DuplicateInitialisersAndInputs) {
 
 // "" is a place that is left out: never a value that nodes share, never unknown, never renamed.
 TEST(OnnxHostile, O13_EmptyNamesMakeNoEdges) {
-  const Read file = read(OnnxModel(OnnxGraph()
-                                       .node("Clip", {"x", "", "m"}, {"", "late"})
-                                       .node("LSTM", {"x", "w", "r", "", "", "late"}, {"", "", "y"})
-                                       .node("Dropout", {"y"}, {"z", ""})
-                                       .input("x", kFloat, OnnxDims{2})
-                                       .input("m", kFloat, OnnxDims{})
-                                       .initializer(test::onnx_floats("w", {1}, {1}))
-                                       .initializer(test::onnx_floats("r", {1}, {1}))
-                                       .initializer(test::onnx_floats("", {1}, {1}))
-                                       .output("z")));
+  const ReadOnnx file =
+      read_onnx_model(OnnxModel(OnnxGraph()
+                                    .node("Clip", {"x", "", "m"}, {"", "late"})
+                                    .node("LSTM", {"x", "w", "r", "", "", "late"}, {"", "", "y"})
+                                    .node("Dropout", {"y"}, {"z", ""})
+                                    .input("x", kFloat, OnnxDims{2})
+                                    .input("m", kFloat, OnnxDims{})
+                                    .initializer(test::onnx_floats("w", {1}, {1}))
+                                    .initializer(test::onnx_floats("r", {1}, {1}))
+                                    .initializer(test::onnx_floats("", {1}, {1}))
+                                    .output("z")));
   ASSERT_TRUE(file.model) << file.model.error().to_string();
   EXPECT_EQ(file.warnings(), "");
   EXPECT_EQ(file.model->graphs[0].nodes[1].inputs, (Names{"x", "w", "r", "", "", "late"}));
@@ -218,21 +162,23 @@ TEST(OnnxHostile, O16_EveryElementTypeHasItsSize) {
     if (type == kString) continue;
     const size_t bytes = (5 * static_cast<size_t>(element_bits(type)) + 7) / 8;
     const auto sized = [&](size_t size) {
-      return read(OnnxModel(
+      return read_onnx_model(OnnxModel(
           OnnxGraph().initializer(test::onnx_raw("w", type, {5}, std::string(size, '\1')))));
     };
-    const Read right = sized(bytes);
+    const ReadOnnx right = sized(bytes);
     ASSERT_TRUE(right.model) << element_name(type) << right.model.error().to_string();
     EXPECT_EQ(right.model->graphs[0].initializers[0].data.size(), bytes);
     for (const size_t wrong : {bytes + 1, bytes - 1, size_t{0}})
       expect_refused(sized(wrong), "tensor 'w'");
   }
-  expect_refused(read(OnnxModel(OnnxGraph().initializer(test::onnx_int32s("w", kInt4, {5}, {1})))),
-                 "1 bytes where its dimensions say 3");
-  expect_refused(read(OnnxModel(OnnxGraph().initializer(test::onnx_strings("w", {3}, {"a"})))),
-                 "1 elements where its dimensions say 3");
+  expect_refused(
+      read_onnx_model(OnnxModel(OnnxGraph().initializer(test::onnx_int32s("w", kInt4, {5}, {1})))),
+      "1 bytes where its dimensions say 3");
+  expect_refused(
+      read_onnx_model(OnnxModel(OnnxGraph().initializer(test::onnx_strings("w", {3}, {"a"})))),
+      "1 elements where its dimensions say 3");
   for (const int number : {0, 29, 99, -3})
-    expect_warning(read(OnnxModel(OnnxGraph().initializer(
+    expect_warning(read_onnx_model(OnnxModel(OnnxGraph().initializer(
                        test::onnx_raw("w", static_cast<ElementType>(number), {5}, "abc")))),
                    fmt::format("w, type {}", number));
 }
@@ -243,7 +189,7 @@ TEST(OnnxHostile, O17_SparseSequenceOptionalMapAndComplex) {
   std::string sparse;  // TypeProto.sparse_tensor_type
   sparse = test::onnx_tensor_type(kFloat, OnnxDims{3, 3}).proto;
   sparse[0] = '\x42';
-  const Read file = read(OnnxModel(
+  const ReadOnnx file = read_onnx_model(OnnxModel(
       OnnxGraph()
           .input("t", tensor)
           .input("s", test::onnx_sequence_type(tensor))
@@ -278,15 +224,15 @@ TEST(OnnxHostile, O17_SparseSequenceOptionalMapAndComplex) {
 TEST(OnnxHostile, O17_TypesOneInTheOtherHaveALimit) {
   test::OnnxType type = test::onnx_tensor_type(kFloat, OnnxDims{});
   for (int i = 0; i < 64; ++i) type = test::onnx_sequence_type(type);
-  EXPECT_TRUE(read(OnnxModel(one_relu().input("s", type))).model);
+  EXPECT_TRUE(read_onnx_model(OnnxModel(one_relu().input("s", type))).model);
   for (int i = 0; i < 1000; ++i) type = test::onnx_optional_type(type);
-  expect_refused(read(OnnxModel(one_relu().input("s", type))), "more than 64 types");
+  expect_refused(read_onnx_model(OnnxModel(one_relu().input("s", type))), "more than 64 types");
 }
 
 // What is no ONNX model, or one that cannot be used, is told for what it is.
 TEST(OnnxHostile, O18_OtherFilesAreNamed) {
   const auto named = [](std::string_view text, std::string_view part) {
-    expect_refused(read(test::to_bytes(text)), part);
+    expect_refused(read_onnx_bytes(test::to_bytes(text)), part);
   };
   named(OnnxModel().text(), "without a graph");
   named(test::onnx_floats("t", {2}, {1, 2}).proto, "single ONNX tensor");
@@ -315,7 +261,7 @@ TEST(OnnxHostile, O18_FilesOfOtherFormatsAreNotTakenForOnnx) {
 // Any number of dimensions, of values, weights and attributes.
 TEST(OnnxHostile, O19_RankHasNoSmallLimit) {
   for (const size_t rank : {3U, 5U, 8U, 200U}) {
-    const Read file = read(OnnxModel(
+    const ReadOnnx file = read_onnx_model(OnnxModel(
         OnnxGraph()
             .input("x", kFloat, OnnxDims(rank, 1))
             .initializer(test::onnx_floats("w", std::vector<int64_t>(rank, 1), {1}))
@@ -325,21 +271,12 @@ TEST(OnnxHostile, O19_RankHasNoSmallLimit) {
     EXPECT_EQ(file.model->graphs[0].initializers[0].dims.size(), rank);
   }
   const std::vector<int64_t> many(65'537, 1);
-  expect_refused(read(OnnxModel(OnnxGraph().initializer(test::onnx_floats("w", many, {1})))),
-                 "65537 dimensions");
-  expect_refused(read(OnnxModel(one_relu().input("v", kFloat, OnnxDims(65'537, 1)))),
+  expect_refused(
+      read_onnx_model(OnnxModel(OnnxGraph().initializer(test::onnx_floats("w", many, {1})))),
+      "65537 dimensions");
+  expect_refused(read_onnx_model(OnnxModel(one_relu().input("v", kFloat, OnnxDims(65'537, 1)))),
                  "more than 65536 dimensions");
 }
-
-class Timer {
- public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 // Long, wide and deep: linear in time and memory, no recursion. Sanitizers are slower.
 TEST(OnnxHostile, O21_AChainOfAHundredThousandNodes) {
@@ -353,9 +290,9 @@ TEST(OnnxHostile, O21_AChainOfAHundredThousandNodes) {
     }
     graph.output(fmt::format("v{}", kNodes));
     const std::vector<std::byte> bytes = OnnxModel(graph).bytes();
-    const Timer timer;
+    const CpuTimer timer;
     const Result<Model> model = read_onnx(bytes, nullptr, "chain");
-    EXPECT_LT(timer.seconds(), 5);
+    EXPECT_LT(timer.seconds(), 1);
     ASSERT_TRUE(model) << model.error().to_string();
     EXPECT_EQ(model->graphs[0].nodes.size(), static_cast<size_t>(kNodes));
     EXPECT_EQ(model->graphs[0].nodes.back().outputs[0], fmt::format("v{}", kNodes));
@@ -372,9 +309,9 @@ TEST(OnnxHostile, O21_AConcatenationOfFiftyThousand) {
   }
   graph.node("Concat", names, {"y"}, {attr("axis", 0)}).output("y");
   const std::vector<std::byte> bytes = OnnxModel(graph).bytes();
-  const Timer timer;
+  const CpuTimer timer;
   const Result<Model> model = read_onnx(bytes, nullptr, "wide");
-  EXPECT_LT(timer.seconds(), 5);
+  EXPECT_LT(timer.seconds(), 1);
   ASSERT_TRUE(model) << model.error().to_string();
   EXPECT_EQ(model->graphs[0].nodes[0].inputs.size(), 50'000U);
   fmt::print("50,000 inputs: {:.0f} ms\n", 1e3 * timer.seconds());
@@ -396,9 +333,9 @@ OnnxGraph nested(int depth) {
 
 TEST(OnnxHostile, O21_TwoThousandBodiesInsideEachOther) {
   const std::vector<std::byte> bytes = OnnxModel(nested(2'000)).bytes();
-  const Timer timer;
+  const CpuTimer timer;
   Result<Model> model = read_onnx(bytes, nullptr, "deep");
-  EXPECT_LT(timer.seconds(), 5);
+  EXPECT_LT(timer.seconds(), 1);
   ASSERT_TRUE(model) << model.error().to_string();
   EXPECT_EQ(model->graphs.size(), 2'002U);
   fmt::print("2,000 bodies: {:.0f} ms\n", 1e3 * timer.seconds());
@@ -410,7 +347,7 @@ TEST(OnnxHostile, O21_TwoThousandBodiesInsideEachOther) {
                     .node("F", {"x", "c"}, {"y"}, {}, {.domain = "f"}))
           .function(test::OnnxFunction("f", "F", {"x", "c"}, {"y"})
                         .node("If", {"c"}, {"y"}, {attr("then_branch", nested(2'000))}));
-  EXPECT_TRUE(read(called).model);
+  EXPECT_TRUE(read_onnx_model(called).model);
 }
 
 // A fault deep inside is told with the end of its path.
@@ -418,159 +355,11 @@ TEST(OnnxHostile, O21_FaultsInDeepBodiesHaveAPath) {
   OnnxGraph body = OnnxGraph("deepest").initializer(test::onnx_floats("w", {-1}, {}));
   for (int i = 0; i < 100; ++i)
     body = OnnxGraph("body").node("If", {"c"}, {}, {attr("then_branch", body)});
-  expect_refused(read(OnnxModel(OnnxGraph()
+  expect_refused(
+      read_onnx_model(OnnxModel(OnnxGraph()
                                     .input("c", kBool, OnnxDims{})
                                     .node("If", {"c"}, {}, {attr("then_branch", body)}))),
-                 ".node[0].attribute[0].g.initializer[0]: tensor 'w'");
-}
-
-// Dimensions that no memory holds, and those that are none.
-TEST(OnnxHostile, DimensionsOfTensorsAreChecked) {
-  const auto sized = [](std::vector<int64_t> dims, ElementType type = kFloat) {
-    return read(OnnxModel(OnnxGraph().initializer(test::onnx_raw("w", type, dims, ""))));
-  };
-  expect_refused(sized({-1}), "negative dimension");
-  expect_refused(sized({INT64_MIN, 2}), "negative dimension");
-  expect_refused(sized({INT64_MAX, 2}), "63 bits");
-  expect_refused(sized({1LL << 32, 1LL << 32}), "63 bits");
-  expect_refused(sized({1LL << 40}), "4398046511104");
-  expect_refused(sized({2, 3}), "0 bytes where its dimensions say 24");
-  EXPECT_TRUE(sized({0, INT64_MAX, INT64_MAX}).model);
-  expect_refused(sized({INT64_MAX, 4}, kString), "63 bits");
-}
-
-TEST(OnnxHostile, NamesThatNothingMakesAreRefused) {
-  expect_refused(read(OnnxModel(OnnxGraph().node("Relu", {"x"}, {"y"}, {}, {.name = "n"}))),
-                 "node 'n' (Relu) reads 'x'");
-  expect_refused(read(OnnxModel(OnnxGraph().output("y"))), "gives out 'y'");
-  // What a body makes is not seen outside of it.
-  const OnnxGraph body = OnnxGraph("body").node("Relu", {"c"}, {"inside"}).output("inside");
-  expect_refused(read(OnnxModel(OnnxGraph()
-                                    .input("c", kBool, OnnxDims{})
-                                    .node("If", {"c"}, {"y"}, {attr("then_branch", body)})
-                                    .node("Abs", {"inside"}, {"z"}))),
-                 "reads 'inside'");
-}
-
-TEST(OnnxHostile, CirclesOfNodesAreNamed) {
-  expect_refused(read(OnnxModel(OnnxGraph()
-                                    .input("x", kFloat, OnnxDims{2})
-                                    .node("Add", {"x", "c"}, {"a"}, {}, {.name = "first"})
-                                    .node("Abs", {"a"}, {"b"}, {}, {.name = "second"})
-                                    .node("Exp", {"b"}, {"c"}))),
-                 "node 'first' (Add) -> node 'second' (Abs) -> node 2 (Exp) -> node 'first'");
-  expect_refused(read(OnnxModel(OnnxGraph().node("Relu", {"a"}, {"a"}, {}, {.name = "self"}))),
-                 "node 'self' (Relu) -> node 'self' (Relu)");
-  const OnnxGraph body = OnnxGraph("body").node("Relu", {"y"}, {"r"}).output("r");
-  expect_refused(read(OnnxModel(OnnxGraph()
-                                    .input("c", kBool, OnnxDims{})
-                                    .node("If", {"c"}, {"y"}, {attr("then_branch", body)}))),
-                 "node 0 (If) -> node 0 (If)");
-}
-
-// Faults of the wire format: each with its offset and the field it is in.
-TEST(OnnxHostile, WireFaultsHaveAnOffsetAndAField) {
-  const std::string head("\x08\x08\x12\x01p", 5);  // ir_version, producer_name
-  const auto refused = [&](std::string_view rest, std::string_view part) {
-    expect_refused(read(test::to_bytes(head + std::string(rest))), part);
-  };
-  using namespace std::string_view_literals;
-  refused("\x3a\x05\x0a"sv, "byte 5, graph: 5 bytes are announced where 1 are left");
-  refused("\x3a\x02\x0a\x7f"sv, "byte 7, graph.node[0]: 127 bytes");
-  refused("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv, "18446744073709551615 bytes");
-  // A length of 2^32 + 1, which is not 1.
-  refused("\x3a\x81\x80\x80\x80\x10\x00"sv, "4294967297 bytes");
-  refused("\x3a\x02\x08\x01"sv, "byte 7, graph.node[0]: wire type 0 where 2 is wanted");
-  refused("\x3a\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"sv, "more than 10 bytes");
-  refused("\x3a\x01\x80"sv, "byte 7, graph: a varint that the end");
-  refused("\x3a\x01\x03"sv, "field number 0");
-  refused("\x3a\x01\x0b"sv, "wire type 3");
-  refused("\x3a\x01\x0f"sv, "wire type 7");
-  // float_data of 3 bytes; a packed varint cut off; an empty node.
-  refused("\x3a\x07\x2a\x05\x22\x03\x01\x02\x03"sv,
-          "graph.initializer[0].float_data: 3 bytes, which are no whole number");
-  refused("\x3a\x05\x2a\x03\x0a\x01\x80"sv, "graph.initializer[0].dims: a packed varint");
-  refused("\x3a\x02\x0a\x00"sv, "byte 9, graph.node[0]: a node without an op_type");
-}
-
-TEST(OnnxHostile, MessagesStayOneLine) {
-  const std::string name = "a\nb\x1b[31m" + std::string(5'000, 'x');
-  const Read file = read(OnnxModel(OnnxGraph().node("Relu", {name}, {"y"})));
-  ASSERT_FALSE(file.model);
-  const std::string& message = file.model.error().message;
-  EXPECT_LT(message.size(), 1'100U);
-  EXPECT_TRUE(std::ranges::all_of(message, [](char c) { return c >= ' '; })) << message;
-}
-
-std::vector<std::vector<std::byte>> small_files() {
-  const OnnxGraph body = OnnxGraph("body")
-                             .initializer(test::onnx_int64s("k", {2}, {1, 300}))
-                             .node("F", {"x"}, {"r"}, {attr("alpha", 0.5F)}, {.domain = "f"})
-                             .output("r");
-  std::vector<std::vector<std::byte>> files;
-  files.push_back(
-      OnnxModel(
-          OnnxGraph()
-              .input("x", kFloat, OnnxDims{"N", 2})
-              .input("c", kBool, OnnxDims{})
-              .input("s", test::onnx_sequence_type(test::onnx_tensor_type(kFloat, {})))
-              .initializer(test::onnx_int32s("w", kInt4, {3}, {0x21, 3}))
-              .initializer(test::onnx_strings("t", {2}, {"a", "b"}))
-              .initializer(test::onnx_external("e", kInt8, {4}, {{"location", "gone"}}))
-              .sparse_initializer(test::onnx_floats("p", {1}, {1}), test::onnx_int64s("", {1}, {1}),
-                                  {2, 2})
-              .node("If", {"c"}, {"y"}, {attr("then_branch", body), attr("else_branch", body)})
-              .node("Conv", {"y", "w"}, {"z"}, {attr("pads", {1, 2}), attr("a", "b")})
-              .value_info("y", kFloat, OnnxDims{3, ""})
-              .output("z"))
-          .metadata("key", "value")
-          .function(test::OnnxFunction("f", "F", {"a"}, {"r"})
-                        .attribute("alpha")
-                        .opset("", 17)
-                        .node("Elu", {"a"}, {"r"},
-                              {test::attr_reference("alpha", "alpha", Attribute::Kind::kFloat)}))
-          .bytes());
-  for (const auto& path : test::published_onnx_files()) {
-    if (files.size() == 40) break;
-    const auto file = MappedFile::open(path, ErrorCode::kBadModel);
-    // Those with an odd place in the list, of all sizes up to 4 kB.
-    if (!file || (*file)->bytes().size() > 4'000 || files.size() % 2 == 0) continue;
-    files.emplace_back((*file)->bytes().begin(), (*file)->bytes().end());
-  }
-  return files;
-}
-
-TEST(OnnxHostile, EveryTruncationIsRefusedOrSound) {
-  size_t refused = 0;
-  size_t cuts = 0;
-  for (const std::vector<std::byte>& whole : small_files())
-    for (size_t length = 0; length < whole.size(); ++length) {
-      const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<long>(length));
-      expect_handled(cut);
-      refused += read_onnx(cut, nullptr, "cut") ? 0 : 1;
-      ++cuts;
-    }
-  // Between two outermost fields a cut leaves a message that is whole.
-  EXPECT_GT(static_cast<double>(refused), 0.9 * static_cast<double>(cuts));
-}
-
-// Time-boxed: as many seeded mutants as fit, at least 2,000.
-TEST(OnnxHostile, FlippedBytesDoNotCrash) {
-  const std::vector<std::vector<std::byte>> sources = small_files();
-  Rng rng(7, "onnx flips");
-  const Timer timer;
-  int mutants = 0;
-  int readable = 0;
-  while (mutants < 2'000 || timer.seconds() < 2) {
-    std::vector<std::byte> bytes = rng.pick(sources);
-    for (int64_t flips = rng.integer(1, 6); flips > 0; --flips)
-      bytes[static_cast<size_t>(rng.integer(0, static_cast<int64_t>(bytes.size()) - 1))] =
-          static_cast<std::byte>(rng.integer(0, 255));
-    expect_handled(bytes);
-    readable += read_onnx(bytes, nullptr, "flipped") ? 1 : 0;
-    ++mutants;
-  }
-  EXPECT_GT(readable, mutants / 100);  // faults are found deep inside too
+      ".node[0].attribute[0].g.initializer[0]: tensor 'w'");
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 #include "tests/io/onnx_test_support.h"
 
-#include <algorithm>
 #include <cstring>
 #include <protozero/pbf_writer.hpp>
-
-#include "tests/support/test_paths.h"
 
 namespace edgesage::test {
 namespace {
@@ -354,19 +351,6 @@ std::vector<std::byte> to_bytes(std::string_view text) {
   std::vector<std::byte> bytes(text.size());
   if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
   return bytes;
-}
-
-std::vector<std::filesystem::path> published_onnx_files() {
-  std::vector<std::filesystem::path> files;
-  if (const auto data = data_dir())
-    for (const IndexedModel& model : indexed_models(*data))
-      if (model.kind == "onnx") files.push_back(model.path);
-  const std::filesystem::path debian = "/usr/share/libonnx-testdata/data";
-  std::error_code ignored;
-  for (const auto& found : std::filesystem::recursive_directory_iterator(debian, ignored))
-    if (found.path().extension() == ".onnx") files.push_back(found.path());
-  std::ranges::sort(files);
-  return files;
 }
 
 }  // namespace edgesage::test

@@ -17,7 +17,7 @@ int64_t size_of(const auto& list) { return static_cast<int64_t>(list.size()); }
 class FileParser {
  public:
   FileParser(Wire& wire, ExternalFiles& external, Oddities& oddities)
-      : wire_(&wire), tensors_(external, oddities) {}
+      : wire_(&wire), tensors_(external, oddities), oddities_(&oddities) {}
 
   ParsedFile parse(std::string_view file);
 
@@ -48,6 +48,7 @@ class FileParser {
 
   Wire* wire_;
   TensorParser tensors_;
+  Oddities* oddities_;
   ParsedFile file_;
   std::vector<Waiting> waiting_;
 };
@@ -247,6 +248,10 @@ void FileParser::read_node(Message message, int32_t index, int32_t origin) {
         const int64_t at = size_of(node.attributes);
         read_attribute(message.message("attribute", at), node.attributes.emplace_back(), index,
                        {.parent = origin, .index = number, .attribute = at});
+        if (node.attributes.back().name.empty()) {
+          oddities_->note("{} attributes have no name; they are left out", node.op_type);
+          node.attributes.pop_back();
+        }
         break;
       }
       case 7:

@@ -17,6 +17,7 @@ namespace edgesage::onnx {
 namespace {
 
 constexpr size_t kMaxLine = 1000;
+constexpr size_t kMaxFileBytes = size_t{1} << 32;  // every count fits in 32 bits
 
 // Names in messages come from the file: what would break a line or a terminal is made visible.
 std::string one_line(std::string_view text) {
@@ -53,6 +54,11 @@ void gather_graphs(ParsedFile& file) {
 
 Result<Model> read(std::span<const std::byte> bytes, const std::string& name,
                    const ReadOptions& options) {
+  if (bytes.size() >= kMaxFileBytes)
+    return make_error(ErrorCode::kBadModel, name,
+                      fmt::format("has {} bytes, where an ONNX file may have 2 GB; its weights "
+                                  "belong into external data",
+                                  bytes.size()));
   if (!looks_like_onnx(bytes))
     return make_error(ErrorCode::kBadModel, name, describe_foreign_file(bytes));
   ExternalFiles external(options.model_path);

@@ -15,11 +15,11 @@
 //   is not known.
 // - The domain "ai.onnx" is spelled "".
 //
-// Limits, beyond which a file is refused: 2^31 - 1 graphs, nodes of a graph, or names; 65,536
-// dimensions of a tensor; 64 levels of sequences, maps and optionals in a type; what inlining
-// functions adds (ReadLimits). The nesting of graphs, the number of operands and the size of the
-// file have no limit of their own. Time and memory grow linearly with the file and with what
-// functions expand to (sorting a graph whose nodes are out of order: n log n).
+// Limits, beyond which a file is refused: 4 GiB (protobuf itself ends at 2; external data has no
+// limit); 65,536 dimensions of a tensor; 64 levels of sequences, maps and optionals in a type; what
+// inlining functions adds (ReadLimits). The number of nodes and operands and the nesting of graphs
+// have no limit of their own. Time and memory grow linearly with the file, without its weights, and
+// with what functions expand to (sorting a graph whose nodes are out of order: n log n).
 //
 // Errors: ErrorCode::kBadModel, with the byte offset and the field where the fault has one:
 // "net.onnx: byte 123, graph.node[3].attribute[0].t.dims: ...". What is no ONNX model is named for
