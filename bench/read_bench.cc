@@ -4,6 +4,7 @@
 //   read_bench --benchmark_filter=Read
 //   read_bench --write=FILE      the 100-operator file, to time other readers with
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <cstring>
@@ -30,16 +31,17 @@ test::OnnxModel network(int64_t weight_bytes) {
   const std::vector<int64_t> dims = {weight_bytes / 256, 64, 1, 1};
   const std::string weights(static_cast<size_t>(dims[0]) * 256, '\0');
   for (int i = 0; i < 50; ++i) {
-    const std::string number = std::to_string(i);
-    const std::string input = "v" + number;
-    const std::string output = "v" + std::to_string(i + 1);
-    graph.initializer(test::onnx_raw("layers." + number + ".weight", kFloat, dims, weights))
-        .node("Conv", {input, "layers." + number + ".weight"}, {"conv" + number},
+    const std::string input = fmt::format("v{}", i);
+    const std::string output = fmt::format("v{}", i + 1);
+    const std::string middle = fmt::format("conv{}", i);
+    const std::string weight = fmt::format("layers.{}.weight", i);
+    graph.initializer(test::onnx_raw(weight, kFloat, dims, weights))
+        .node("Conv", {input, weight}, {middle},
               {attr("dilations", {1, 1}), attr("group", 1), attr("kernel_shape", {1, 1}),
                attr("pads", {0, 0, 0, 0}), attr("strides", {1, 1})},
-              {.name = "/layers." + number + "/Conv"})
-        .value_info("conv" + number, kFloat, test::OnnxDims{"N", dims[0], 56, 56})
-        .node("Relu", {"conv" + number}, {output}, {}, {.name = "/layers." + number + "/Relu"});
+              {.name = fmt::format("/layers.{}/Conv", i)})
+        .value_info(middle, kFloat, test::OnnxDims{"N", dims[0], 56, 56})
+        .node("Relu", {middle}, {output}, {}, {.name = fmt::format("/layers.{}/Relu", i)});
   }
   graph.output("v50", kFloat, test::OnnxDims{"N", dims[0], 56, 56});
   return test::OnnxModel(graph);
@@ -51,7 +53,7 @@ void read_memory(benchmark::State& state) {
     const auto model = onnx::read_onnx(bytes, nullptr, "network");
     benchmark::DoNotOptimize(model.has_value());
   }
-  state.SetLabel(std::to_string(bytes.size()) + " bytes, 100 operators");
+  state.SetLabel(fmt::format("{} bytes, 100 operators", bytes.size()));
 }
 BENCHMARK(read_memory)->Name("Read/100_operators/memory")->Unit(benchmark::kMicrosecond);
 
