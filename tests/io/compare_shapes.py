@@ -127,7 +127,7 @@ class Comparison:
         self.counts["differences"] += 1
         print(f"{path}: {name}: {text}")
 
-    def values(self, path, key, ours, theirs):
+    def values(self, path, key, ours, theirs, made):
         for name, (element, shape) in theirs.items():
             mine = ours.get(name)
             if mine is None:
@@ -145,7 +145,7 @@ class Comparison:
             if mine[2] != shape:
                 self.differ(key, path, name, f"shape {mine[2]}, theirs {shape}")
         for name, mine in ours.items():
-            if name not in theirs and mine[0] == TENSOR and mine[2] is not None:
+            if name in made and name not in theirs and mine[0] == TENSOR and mine[2] is not None:
                 self.counts["ours alone"] += all(d >= 0 for d in mine[2])
 
     def arrays(self, path, key, model, ours):
@@ -203,7 +203,8 @@ def main():
                 comparison.counts["refused by the package"] += 1
                 theirs = {}
             comparison.counts["models"] += 1
-            comparison.values(path, key, ours_of(ours), theirs)
+            made = {o for g in graphs_of(model.graph) for node in g.node for o in node.output}
+            comparison.values(path, key, ours_of(ours), theirs, made)
             comparison.arrays(path, key, model, ours_of(ours))
     for unused in sorted(set(exceptions) - comparison.used):
         if any(unused[0] == p.parent.name + "/" + p.name for p, _ in models):

@@ -94,7 +94,7 @@ class Inference {
     size_t undo = 0;  // names defined since the frame began lie behind it
     std::unordered_map<std::string_view, const ValueType*> declared;
     std::unique_ptr<Control> control;  // of the node at hand, while its bodies run
-    bool stale_body = false;           // one of them gave a stale value
+    bool stale = false;                // its inputs are, or one of the bodies gave a stale value
   };
 
   GraphTable const& table(int32_t graph) const { return model_.graphs[static_cast<size_t>(graph)]; }
@@ -225,7 +225,7 @@ class Inference {
     }
     frames_.pop_back();
     if (frames_.empty()) return;
-    frames_.back().stale_body = frames_.back().stale_body || stale;
+    frames_.back().stale = frames_.back().stale || stale;
     frames_.back().control->done(std::move(outputs));
   }
 
@@ -245,34 +245,41 @@ class Inference {
     return stale;
   }
 
-  // Goes through one node, or through the next of its bodies.
+  // Goes through one node, or enters the next of its bodies.
   void step(Frame& frame, const Node& node) {
+    if (frame.control == nullptr) begin_control(frame, node);
+    while (frame.control != nullptr) {
+      auto run = frame.control->next();
+      if (!run) break;
+      const bool there = run->graph > 0 &&
+                         static_cast<size_t>(run->graph) < model_.graphs.size() &&
+                         !running_[static_cast<size_t>(run->graph)];
+      if (there) return enter(std::move(*run), frame.stale);  // `frame` may have moved
+      frame.control->done({});
+    }
     bool stale = gather(node);
     NodeContext context(node, inputs_, budget_);
-    if (frame.control == nullptr) {
-      frame.stale_body = false;
-      frame.control = control_of(node, node.op_type != "Loop" || may_repeat(node));
-      if (frame.control != nullptr) frame.control->begin(context);
-    }
+    bool known = true;
     if (frame.control != nullptr) {
-      while (auto run = frame.control->next()) {
-        const bool there = run->graph > 0 &&
-                           static_cast<size_t>(run->graph) < model_.graphs.size() &&
-                           !running_[static_cast<size_t>(run->graph)];
-        if (there) return enter(std::move(*run), stale);  // `frame` may have moved
-        frame.control->done({});
-      }
       frame.control->finish(context);
-      if (!frame.control->known()) ++unknown_[{node.domain, node.op_type}];
-      stale = stale || frame.stale_body;
+      known = frame.control->known();
+      stale = stale || frame.stale;
       frame.control.reset();
     } else if (const Rule rule = find_rule(node.domain, node.op_type)) {
       rule(context);
     } else {
-      ++unknown_[{node.domain, node.op_type}];
+      known = false;
     }
+    if (!known) ++unknown_[{node.domain, node.op_type}];
     commit(frame, node, context, stale);
     ++frame.node;
+  }
+
+  void begin_control(Frame& frame, const Node& node) {
+    if (bodies_of(node).empty()) return;
+    frame.stale = gather(node);
+    frame.control = control_of(node, node.op_type != "Loop" || may_repeat(node));
+    frame.control->begin(NodeContext(node, inputs_, budget_));
   }
 
   void commit(Frame& frame, const Node& node, NodeContext& context, bool stale) {

@@ -289,9 +289,6 @@ std::vector<int32_t> bodies_of(const Node& node) {
 }
 
 std::unique_ptr<Control> control_of(const Node& node, bool may_repeat) {
-  if (std::ranges::all_of(node.attributes,
-                          [](const Attribute& attribute) { return attribute.graphs.empty(); }))
-    return nullptr;
   if (node.domain.empty() || node.domain == "ai.onnx") {
     if (node.op_type == "If") return std::make_unique<If>(node);
     if (node.op_type == "Loop") return std::make_unique<Loop>(node, may_repeat);
