@@ -61,6 +61,7 @@ TEST(OnnxShapesHostile, NodesThatCannotBeAreWarnedOfAndUnknown) {
       {"Reshape", {{2, 3}}, {{4, -1}}, {}},
       {"Reshape", {{2, 3}}, {{1, 1, 0}}, {}},
       {"Add", {{2, 3}, {2, 4}}, {}, {}},
+      {"PRelu", {{2, 1}, {4}}, {}, {}},
       {"Conv", {{1, 3, 4, 4}, {8, 3, 5, 5}}, {}, {}},
       {"Conv", {{1, 3, 4, 4}, {8, 3, 1}}, {}, {}},
       {"Conv", {{1, 3, 4, 4}, {8, 3, 1, 1}}, {}, {attr("strides", {0, 1})}},
@@ -113,6 +114,7 @@ TEST(OnnxShapesHostile, SizesBeyondSixtyFourBitsAreUnknown) {
   EXPECT_EQ(one_node({"Size", {huge}, {}, {}}).constant("y"), "none");
   EXPECT_EQ(one_node({"Flatten", {huge}, {}, {attr("axis", 2)}}).type("y"), "float [?, 3]");
   EXPECT_EQ(one_node({"Concat", {{kHuge}, {kHuge}}, {}, {attr("axis", 0)}}).type("y"), "float [?]");
+  EXPECT_EQ(one_node({"Split", {{INT64_MAX}}, {}, {}}).type("y"), "float [4611686018427387904]");
   EXPECT_EQ(one_node({"Tile", {{kHuge}}, {{4}}, {}}).type("y"), "float [?]");
   EXPECT_EQ(one_node({"Pad", {{kHuge}}, {{kHuge, kHuge}}, {}}).type("y"), "float [?]");
   EXPECT_EQ(one_node({"Reshape", {huge}, {{-1, 3}}, {}}).type("y"), "float [?, 3]");
@@ -131,6 +133,26 @@ TEST(OnnxShapesHostile, DimensionsOfZeroStayZero) {
   EXPECT_EQ(one_node({"Flatten", {{0, kHuge, kHuge}}, {}, {}}).type("y"), "float [0, ?]");
   EXPECT_EQ(one_node({"Concat", {{0, 3}, {2, 3}}, {}, {attr("axis", 0)}}).type("y"),
             "float [2, 3]");
+}
+
+// Attributes that are 0 or 1 mean nothing else: no runtime takes 2 for 1.
+TEST(OnnxShapesHostile, FlagsOfOtherNumbersAreNotSet) {
+  EXPECT_EQ(one_node({"ReduceMax", {{2, 3}}, {}, {attr("keepdims", 2)}}).type("y"), "float []");
+  EXPECT_EQ(one_node({"ArgMax", {{2, 3}}, {}, {attr("keepdims", -1)}}).type("y"), "int64 [3]");
+}
+
+TEST(OnnxShapesHostile, ConditionLongerThanTheAxisKeepsWhatIsThere) {
+  OnnxGraph graph;
+  graph.input("x", kFloat, {{3, 2}})
+      .initializer(test::onnx_int32s("c", kBool, {4}, {1, 0, 1, 1}))
+      .node("Compress", {"x", "c"}, {"y"}, {attr("axis", 0)})
+      .node("Compress", {"x", "c"}, {"z"}, {attr("axis", 1)})
+      .node("Compress", {"x", "c"}, {"flat"})
+      .output("y", kFloat, std::nullopt);
+  const Typed typed = infer(OnnxModel(graph));
+  EXPECT_EQ(typed.type("y"), "float [2, 2]");
+  EXPECT_EQ(typed.type("z"), "float [3, 1]");
+  EXPECT_EQ(typed.type("flat"), "float [3]");
 }
 
 TEST(OnnxShapesHostile, RankOfSixtyFourIsARankLikeAnother) {

@@ -251,8 +251,7 @@ class Inference {
     while (frame.control != nullptr) {
       auto run = frame.control->next();
       if (!run) break;
-      const bool there = run->graph > 0 &&
-                         static_cast<size_t>(run->graph) < model_.graphs.size() &&
+      const bool there = run->graph > 0 && static_cast<size_t>(run->graph) < model_.graphs.size() &&
                          !running_[static_cast<size_t>(run->graph)];
       if (there) return enter(std::move(*run), frame.stale);  // `frame` may have moved
       frame.control->done({});

@@ -176,6 +176,17 @@ void where(NodeContext& node) {
                    });
 }
 
+// The slope is broadcast to the input, and never the other way round.
+void prelu(NodeContext& node) {
+  like_first(node);
+  const Shape* input = node.shape(0);
+  const Shape* slope = node.shape(1);
+  if (legacy(node) || input == nullptr || slope == nullptr) return;
+  const auto both = broadcast(*input, *slope);
+  if (!both || both->size() != input->size() || (all_known(*input) && *both != *input))
+    node.fail("a slope of shape " + text(*slope) + " for " + text(*input));
+}
+
 void dropout(NodeContext& node) {
   like_first(node);
   const bool boolean = node.since() >= 10;
@@ -237,7 +248,7 @@ constexpr RuleRow kRows[] = {
     {"Neg", unary<real_negative, negative>},
     {"Not", not_rule},
     {"Or", logical<1>},
-    {"PRelu", like_first},
+    {"PRelu", prelu},
     {"Pow", power_rule},
     {"Reciprocal", unary<real_inverse, unchanged>},
     {"Relu", like_first},

@@ -37,7 +37,7 @@ void qlinear_reduce_mean(NodeContext& node) {
   const auto given = node.node().attr_ints("axes");
   std::vector<int64_t> axes(given.begin(), given.end());
   if (axes.empty()) axes = all_axes(input->size());
-  auto result = reduced(node, *input, axes, node.node().attr_int("keepdims", 1) != 0);
+  auto result = reduced(node, *input, axes, node.node().attr_int("keepdims", 1) == 1);
   if (result) node.set(0, node.element(0), std::move(*result));
 }
 

@@ -25,7 +25,7 @@ Axes axes_of(const NodeContext& node, int64_t input_since) {
       if (!given && shape != nullptr && shape->size() == 1 && (*shape)[0].value == 0)
         axes.known = true;
     }
-    if (axes.known && axes.list.empty() && node.node().attr_int("noop_with_empty_axes", 0) != 0)
+    if (axes.known && axes.list.empty() && node.node().attr_int("noop_with_empty_axes", 0) == 1)
       axes.none = true;
   } else {
     const auto given = node.node().attr_ints("axes");
@@ -39,10 +39,10 @@ void reduce_shape(NodeContext& node, const Axes& axes, ElementType element) {
   node.set_element(0, element);
   const Shape* shape = node.shape(0);
   if (shape == nullptr) {
-    if (axes.all && node.node().attr_int("keepdims", 1) == 0) node.set(0, element, {});
+    if (axes.all && node.node().attr_int("keepdims", 1) != 1) node.set(0, element, {});
     return;
   }
-  const bool keep = node.node().attr_int("keepdims", 1) != 0;
+  const bool keep = node.node().attr_int("keepdims", 1) == 1;
   if (!axes.known) {
     if (keep) node.set(0, element, open_shape(shape->size()));
     return;
@@ -62,7 +62,7 @@ void fold_vector(NodeContext& node, const Axes& axes, Binary function) {
     return;
   Folded folded;
   folded.element = data->element;
-  if (data->dims.size() == 1 && node.node().attr_int("keepdims", 1) != 0) folded.dims = {1};
+  if (data->dims.size() == 1 && node.node().attr_int("keepdims", 1) == 1) folded.dims = {1};
   Scalar result = data->elements[0];
   for (size_t k = 1; k < data->elements.size(); ++k)
     result = function(data->element, result, data->elements[k]);

@@ -44,7 +44,7 @@ void split_to_sequence(NodeContext& node) {
     return node.fail("axis " + std::to_string(node.node().attr_int("axis", 0)) + " of " +
                      text(*input));
   Shape part = *input;
-  const bool keep = node.node().attr_int("keepdims", 1) != 0;
+  const bool keep = node.node().attr_int("keepdims", 1) == 1;
   const auto position = part.begin() + static_cast<std::ptrdiff_t>(*axis);
   if (!node.has_input(1)) {
     *position = number(1);

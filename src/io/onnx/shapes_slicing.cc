@@ -91,9 +91,12 @@ std::optional<std::vector<Dimension>> split_lengths(NodeContext& node, const Dim
     if (parts == 1) lengths[0] = size;
   } else {
     const auto count = static_cast<int64_t>(parts);
-    const int64_t each = (size.value + count - 1) / count;
-    for (int64_t k = 0; k < count; ++k)
-      lengths.push_back(number(std::clamp(size.value - k * each, int64_t{0}, each)));
+    const int64_t each = size.value == 0 ? 0 : (size.value - 1) / count + 1;
+    int64_t left = size.value;
+    for (size_t k = 0; k < parts; ++k) {
+      lengths.push_back(number(std::min(left, each)));
+      left -= lengths.back().value;
+    }
   }
   if (lengths.size() == parts) return lengths;
   node.fail(std::to_string(lengths.size()) + " lengths for " + std::to_string(parts) + " parts");
@@ -340,23 +343,31 @@ void tile(NodeContext& node) {
   if (const FoldedPtr given = node.sizes(1)) fold_tiled(node, given->elements);
 }
 
+// How many of the first `size` elements a condition keeps; it may be shorter, the rest goes.
+Dimension kept(const FoldedPtr& condition, const Dimension& size) {
+  if (condition == nullptr || !condition->complete() || !size.known()) return {};
+  int64_t count = 0;
+  const auto length = std::min(std::ssize(condition->elements), size.value);
+  for (int64_t k = 0; k < length; ++k)
+    count += condition->elements[static_cast<size_t>(k)].i != 0 ? 1 : 0;
+  return number(count);
+}
+
 void compress(NodeContext& node) {
   const ElementType element = node.element(0);
   const Shape* input = node.shape(0);
-  Dimension count;
-  if (const FoldedPtr condition = node.data(1)) {
-    int64_t kept = 0;
-    for (const Scalar& scalar : condition->elements) kept += scalar.i != 0 ? 1 : 0;
-    if (condition->complete()) count = number(kept);
-  }
+  const FoldedPtr condition = node.data(1);
   const Attribute* attribute = node.node().find("axis");
-  if (attribute == nullptr) return node.set(0, element, {count});
+  if (attribute == nullptr)
+    return node.set(
+        0, element,
+        {kept(condition, input != nullptr ? product(*input, 0, input->size()) : Dimension{})});
   node.set_element(0, element);
   if (input == nullptr) return;
   const auto axis = at_axis(attribute->i, input->size());
   if (!axis) return node.fail("axis " + std::to_string(attribute->i) + " of " + text(*input));
   Shape result = *input;
-  result[*axis] = count;
+  result[*axis] = kept(condition, result[*axis]);
   node.set(0, element, std::move(result));
 }
 

@@ -282,7 +282,7 @@ void pooling(NodeContext& node, size_t output, ElementType element) {
   const size_t rank = input.size() - 2;
   const auto window = window_of(node, rank, nullptr);
   if (!window) return;
-  const bool round_up = node.node().attr_int("ceil_mode", 0) != 0;
+  const bool round_up = node.node().attr_int("ceil_mode", 0) == 1;
   Shape result = {input[0], input[1]};
   for (size_t k = 0; k < rank && !node.failed(); ++k)
     result.push_back(positions(node, *window, k, input[k + 2], round_up));
