@@ -76,8 +76,12 @@ constexpr RuleRow kRows[] = {
     {"SwiGLU", like_first},
 };
 
+constexpr RuleRow kPreview[] = {{"FlexAttention", attention}};
+
 }  // namespace
 
 RuleRows attention_rules() { return kRows; }
+
+RuleRows preview_rules() { return kPreview; }
 
 }  // namespace edgesage::onnx

@@ -94,6 +94,15 @@ void array_feature_extractor(NodeContext& node) {
   node.set(0, node.element(0), std::move(result));
 }
 
+void feature_vectorizer(NodeContext& node) {
+  const Shape* input = node.shape(0);
+  Dimension width = number(0);
+  for (const int64_t size : node.node().attr_ints("inputdimensions")) width = width + number(size);
+  if (width.value == 0) width = {};
+  node.set(0, ElementType::kFloat,
+           {input != nullptr && input->size() == 2 ? (*input)[0] : Dimension{}, width});
+}
+
 void zip_map(NodeContext& node) {
   const bool text = node.node().find("classlabels_strings") != nullptr;
   ValueType map = holder(ValueType::Kind::kMap, tensor(ElementType::kFloat, {}));
@@ -112,6 +121,7 @@ constexpr RuleRow kClassical[] = {
     {"CastMap", cast_map},
     {"CategoryMapper", category_mapper},
     {"DictVectorizer", dict_vectorizer},
+    {"FeatureVectorizer", feature_vectorizer},
     {"Imputer", like_first},
     {"LabelEncoder", label_encoder},
     {"LinearClassifier", classifier},

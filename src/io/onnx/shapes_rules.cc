@@ -24,11 +24,13 @@ Rule find_rule(std::string_view domain, std::string_view op_type) {
                 sequence_rules(), signal_rules(), text_rules()});
   static const Table microsoft = table_of({microsoft_rules()});
   static const Table classical = table_of({classical_rules()});
+  static const Table preview = table_of({preview_rules()});
   static const Table training = table_of({training_rules()});
   const Table* table = nullptr;
   if (domain.empty() || domain == "ai.onnx") table = &standard;
   if (domain == "com.microsoft") table = &microsoft;
   if (domain == "ai.onnx.ml") table = &classical;
+  if (domain == "ai.onnx.preview") table = &preview;
   if (domain == "ai.onnx.preview.training") table = &training;
   if (table == nullptr) return nullptr;
   auto at = table->find(op_type);

@@ -46,6 +46,7 @@ using RuleRows = std::span<const RuleRow>;
 [[nodiscard]] RuleRows text_rules();
 [[nodiscard]] RuleRows microsoft_rules();  // com.microsoft
 [[nodiscard]] RuleRows classical_rules();  // ai.onnx.ml
+[[nodiscard]] RuleRows preview_rules();    // ai.onnx.preview
 [[nodiscard]] RuleRows training_rules();   // ai.onnx.preview.training
 
 // Used by several kinds.
