@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "src/app/if_known.h"
@@ -351,6 +352,9 @@ Result<FewShotTable> evaluate_protocol(const Context& context, const ProtocolReq
   std::vector<FewShotRow> rows;
   if (!request.results.empty()) {
     EDGESAGE_ASSIGN_OR_RETURN(rows, read_few_shot_rows(request.results));
+    // Two runs into one file may have left a draw twice.
+    std::set<DrawKey> seen;
+    std::erase_if(rows, [&](const FewShotRow& row) { return !seen.insert(key_of(row)).second; });
   }
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<MeasuredSet> sets,
                             load_sets(context, *protocol, request));
