@@ -8,6 +8,7 @@
 
 #include "src/io/onnx/shapes_values.h"
 #include "tests/io/onnx_shapes_test_support.h"
+#include "tests/support/allocations.h"
 
 namespace edgesage {
 namespace {
@@ -285,26 +286,6 @@ TEST(OnnxShapesHostile, HundredThousandNodesTakeLessThanASecond) {
   EXPECT_LT(seconds_of(model), 1.0);
 }
 
-TEST(OnnxShapesHostile, FiftyThousandInputsTakeLessThanASecond) {
-  onnx::Model model = start();
-  std::vector<std::string> parts;
-  for (int k = 0; k < 50'000; ++k) {
-    model.graphs[0].nodes.push_back(make_node(model, "Shape", {"v0"}, fmt::format("s{}", k)));
-    parts.push_back(fmt::format("s{}", k));
-  }
-  model.graphs[0].nodes.push_back(make_node(model, "Concat", parts, "all"));
-  model.graphs[0].nodes.push_back(make_node(model, "Sum", parts, "sum"));
-  model.graphs[0].nodes.push_back(make_node(model, "Max", parts, "max"));
-  model.graphs[0].nodes.push_back(make_node(model, "SequenceConstruct", parts, "list"));
-  onnx::Attribute axis;
-  axis.name = "axis";
-  axis.kind = onnx::Attribute::Kind::kInt;
-  model.graphs[0].nodes[50'000].attributes.push_back(axis);
-  EXPECT_LT(seconds_of(model), 1.0);
-  const auto inferred = onnx::infer_types(model, {});
-  EXPECT_EQ(inferred->find(0, "all")->type.shape[0].value, 100'000);
-}
-
 // `depth` bodies, each in the one before; a Loop carries v0 through.
 onnx::Model nested(int depth, bool loops) {
   onnx::Model model = start();
@@ -333,6 +314,45 @@ onnx::Model nested(int depth, bool loops) {
   model.graphs.back().nodes.push_back(
       make_node(model, "Relu", {"v0"}, fmt::format("r{}_0", depth)));
   return model;
+}
+
+int64_t peak_of(const onnx::Model& model) {
+  test::Allocations& allocations = test::allocations();
+  const int64_t before = allocations.live_bytes;
+  allocations.peak_bytes = before;
+  EXPECT_TRUE(onnx::infer_types(model, {}));
+  return allocations.peak_bytes - before;
+}
+
+TEST(OnnxShapesHostile, MemoryGrowsWithTheFile) {
+  const int64_t half = peak_of(chain(50'000));
+  const int64_t whole = peak_of(chain(100'000));
+  EXPECT_LT(static_cast<double>(whole), 2.3 * static_cast<double>(half));
+  EXPECT_LT(whole, int64_t{1000} * 100'000);
+  fmt::print("{} bytes a node\n", whole / 100'000);
+  const int64_t shallow = peak_of(nested(1000, true));
+  const int64_t deep = peak_of(nested(2000, true));
+  EXPECT_LT(static_cast<double>(deep), 2.3 * static_cast<double>(shallow));
+}
+
+TEST(OnnxShapesHostile, FiftyThousandInputsTakeLessThanASecond) {
+  onnx::Model model = start();
+  std::vector<std::string> parts;
+  for (int k = 0; k < 50'000; ++k) {
+    model.graphs[0].nodes.push_back(make_node(model, "Shape", {"v0"}, fmt::format("s{}", k)));
+    parts.push_back(fmt::format("s{}", k));
+  }
+  model.graphs[0].nodes.push_back(make_node(model, "Concat", parts, "all"));
+  model.graphs[0].nodes.push_back(make_node(model, "Sum", parts, "sum"));
+  model.graphs[0].nodes.push_back(make_node(model, "Max", parts, "max"));
+  model.graphs[0].nodes.push_back(make_node(model, "SequenceConstruct", parts, "list"));
+  onnx::Attribute axis;
+  axis.name = "axis";
+  axis.kind = onnx::Attribute::Kind::kInt;
+  model.graphs[0].nodes[50'000].attributes.push_back(axis);
+  EXPECT_LT(seconds_of(model), 1.0);
+  const auto inferred = onnx::infer_types(model, {});
+  EXPECT_EQ(inferred->find(0, "all")->type.shape[0].value, 100'000);
 }
 
 TEST(OnnxShapesHostile, TwoThousandNestedBodiesTakeLessThanASecond) {
