@@ -20,7 +20,7 @@ TEXT_NAMES = ("dev", ".ci/run", "requirements.lock", "LICENSE")
 # libraries end there.
 OWNERS = {
     "CLI/": ("tools/",),
-    "fmt/": ("src/", "tools/", "workers/", "tests/", "bench/"),
+    "fmt/": ("src/", "tools/", "workers/", "tests/", "bench/", "fuzz/"),
     "nlohmann/": ("src/base/", "workers/", "tests/"),
     "toml++/": ("src/base/",),
     "SQLiteCpp/": ("src/store/", "tests/store/"),
@@ -168,7 +168,7 @@ def check_cmake_layers(root, table):
 
 def check_owners(root):
     """Third-party headers stay in the folders that own them; fmt stays out of headers."""
-    for path in files(root, "src", "include", "tools", "workers", "tests", "bench"):
+    for path in files(root, "src", "include", "tools", "workers", "tests", "bench", "fuzz"):
         name = str(path.relative_to(root))
         for number, line in lines(path):
             match = INCLUDE.match(line)

@@ -102,7 +102,8 @@ struct InspectedRow {
   std::vector<int32_t> fused;  // operators done in passing
   std::string kind;            // "CONV_2D", "LUT", ...
   std::string placement;
-  int64_t macs = 0;
+  int64_t repeat = 1;  // runs in one inference: of a loop's body, its iterations
+  int64_t macs = 0;    // of one run, as are the bytes
   int64_t ifm_bytes = 0, ofm_bytes = 0, weights_bytes = 0;
 };
 
@@ -129,7 +130,7 @@ struct Inspection {
   std::vector<InspectedSignature> signatures;
   std::map<std::string, int64_t> metadata;  // name -> bytes
 
-  int64_t macs = 0;           // known operators only; loops count once
+  int64_t macs = 0;           // known operators only; loops by their iterations
   int64_t parameters = 0;     // a buffer used twice counts once
   int64_t weights_bytes = 0;  // a buffer used twice counts once
   InspectedMemory memory;

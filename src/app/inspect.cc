@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
 #include "src/app/arena_plans.h"
 #include "src/app/inspect_tables.h"
+#include "src/graph/custom_ops.h"
 #include "src/graph/op_registry.h"
 #include "src/io/model_file.h"
+#include "src/lower/control_flow.h"
 #include "src/lower/rows.h"
 
 namespace edgesage::app {
@@ -24,7 +28,7 @@ void add_operators(const Graph& graph, const Liveness& alive, Inspection& out) {
       InspectedOperator op =
           inspect_operator(graph, static_cast<int32_t>(s), static_cast<int32_t>(i));
       if (s == 0) {
-        if (!is_unknown(subgraph.operators[i])) op.macs = macs[i];
+        if (!is_opaque(subgraph.operators[i])) op.macs = macs[i];
         if (i < alive.live_bytes.size()) op.live_bytes = alive.live_bytes[i];
       }
       out.operators.push_back(std::move(op));
@@ -46,24 +50,40 @@ InspectedMemory describe_memory(const Subgraph& subgraph, const Liveness& alive)
   return memory;
 }
 
-InspectedTarget describe_target(const Graph& graph, const Lowering& lowering, Inspection& out) {
+// `graph` has its control flow in line where it has any; `origin` says which operator of the file
+// each of its operators is charged to (empty: itself).
+InspectedTarget describe_target(const Graph& graph, const Lowering& lowering,
+                                const std::vector<int32_t>& origin, Inspection& out) {
   InspectedTarget target;
   target.name = lowering.target.name;
   target.partitions = lowering.partitions;
   target.warnings = lowering.warnings;
+  const auto charged = [&origin](int32_t op) {
+    return origin.empty() || op < 0 ? op : origin[static_cast<size_t>(op)];
+  };
   for (size_t i = 0; i < lowering.operators.size(); ++i) {
     const OperatorPlacement& placement = lowering.operators[i];
     const std::string name(placement_name(placement.placement));
-    ++target.placements[name];
-    out.operators[i].placement = name;
-    out.operators[i].placement_reason = placement.reason;
+    // Of a loop, the operator itself comes last, behind what it runs.
+    InspectedOperator& op = out.operators[static_cast<size_t>(charged(static_cast<int32_t>(i)))];
+    op.placement = name;
+    op.placement_reason = placement.reason;
   }
+  for (const InspectedOperator& op : out.operators)
+    if (op.subgraph == 0) ++target.placements[op.placement];
   const std::vector<RowCost> costs = row_costs(graph, lowering);
   for (size_t i = 0; i < lowering.rows.size(); ++i) {
     const Row& row = lowering.rows[i];
-    target.rows.push_back({row.op, row.fused, std::string(row_kind_name(row.kind)),
-                           std::string(placement_name(row.placement)), costs[i].macs,
-                           costs[i].ifm_bytes, costs[i].ofm_bytes, costs[i].weights_bytes});
+    InspectedRow& added = target.rows.emplace_back();
+    added.op = charged(row.op);
+    for (const int32_t fused : row.fused) added.fused.push_back(charged(fused));
+    added.kind = row_kind_name(row.kind);
+    added.placement = placement_name(row.placement);
+    added.repeat = row.repeat;
+    added.macs = costs[i].macs;
+    added.ifm_bytes = costs[i].ifm_bytes;
+    added.ofm_bytes = costs[i].ofm_bytes;
+    added.weights_bytes = costs[i].weights_bytes;
   }
   target.activations_bytes = liveness(graph, lowering).peak_bytes;
   return target;
@@ -124,9 +144,18 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
   out.memory.litert_arena = litert_arena_plan(graph);
   add_operators(graph, alive, out);
   collect_warnings(graph, out.warnings, out.unsupported);
+  std::optional<Expansion> expansion;
+  if (has_control_flow(graph)) {
+    expansion = expand_control_flow(graph);
+    for (auto [from, to] : {std::pair(&expansion->warnings, &out.warnings),
+                            std::pair(&expansion->unsupported, &out.unsupported)})
+      to->insert(to->end(), from->begin(), from->end());
+  }
   if (!target.empty()) {
     EDGESAGE_ASSIGN_OR_RETURN(const Target known, target_from_name(target));
-    out.target = describe_target(graph, lower(graph, known), out);
+    out.target = expansion ? describe_target(expansion->graph, lower(*expansion, known),
+                                             expansion->origin, out)
+                           : describe_target(graph, lower(graph, known), {}, out);
   }
   return out;
 }

@@ -6,24 +6,11 @@
 #include <set>
 #include <tuple>
 
+#include "src/graph/custom_ops.h"
 #include "src/graph/op_registry.h"
 
 namespace edgesage::app {
 namespace {
-
-bool is_control_flow(OpKind kind) {
-  switch (kind) {
-    case OpKind::kIf:
-    case OpKind::kWhile:
-    case OpKind::kCall:
-    case OpKind::kCallOnce:
-    case OpKind::kStablehloWhile:
-    case OpKind::kStablehloCase:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // What the user would call the operator: the custom code where it has one.
 std::string kind_label(const Operator& op) {
@@ -31,12 +18,6 @@ std::string kind_label(const Operator& op) {
   if (op.kind == OpKind::kUnknown && !op.custom_code.empty())
     return fmt::format("UNKNOWN {}", op.custom_code);
   return std::string(op_name(op.kind));
-}
-
-bool is_dynamic(const Tensor& tensor) {
-  const auto negative = [](int64_t size) { return size < 0; };
-  return std::ranges::any_of(tensor.shape_signature, negative) ||
-         std::ranges::any_of(tensor.shape, negative);
 }
 
 template <class Visit>
@@ -63,12 +44,12 @@ std::string tensor_label(const Tensor& tensor, size_t index) {
 void collect_operator_warnings(const Graph& graph, std::vector<std::string>& warnings,
                                std::vector<std::string>& unsupported) {
   std::map<std::string, int> unknown;
-  std::set<std::string> control;
-  std::set<std::string> options;
+  std::set<std::string> custom, options;
   for (const Subgraph& subgraph : graph.subgraphs) {
     for (const Operator& op : subgraph.operators) {
-      if (is_unknown(op)) ++unknown[kind_label(op)];
-      if (is_control_flow(op.kind)) control.insert(kind_label(op));
+      if (is_opaque(op)) ++unknown[kind_label(op)];
+      if (std::string text = describe_custom(graph, op); !text.empty())
+        custom.insert(std::move(text));
       if (op.has_unknown_options) options.insert(kind_label(op));
     }
   }
@@ -78,20 +59,41 @@ void collect_operator_warnings(const Graph& graph, std::vector<std::string>& war
         label, count));
     warnings.push_back(unsupported.back());
   }
-  for (const std::string& label : control)
-    warnings.push_back(fmt::format(
-        "{}: control flow; every body counts once, whatever the number of iterations", label));
+  warnings.insert(warnings.end(), custom.begin(), custom.end());
   for (const std::string& label : options)
     warnings.push_back(fmt::format("{}: options of a newer format version are ignored", label));
 }
 
+// Operators of the main subgraph whose results go nowhere: they run, and cost, all the same.
+void collect_detached(const Subgraph& main, std::vector<std::string>& warnings) {
+  std::vector<uint8_t> read(main.tensors.size(), 0);
+  const auto mark = [&read](const std::vector<int32_t>& tensors) {
+    for (const int32_t tensor : tensors)
+      if (tensor >= 0) read[static_cast<size_t>(tensor)] = 1;
+  };
+  for (const Operator& op : main.operators) mark(op.inputs);
+  mark(main.outputs);
+  std::vector<std::string> detached;
+  for (size_t i = 0; i < main.operators.size(); ++i) {
+    const Operator& op = main.operators[i];
+    const auto is_read = [&](int32_t tensor) {
+      return tensor >= 0 && read[static_cast<size_t>(tensor)] != 0;
+    };
+    if (!op.outputs.empty() && std::ranges::none_of(op.outputs, is_read))
+      detached.push_back(fmt::format("{} ({})", i, kind_label(op)));
+  }
+  if (!detached.empty())
+    warnings.push_back(
+        fmt::format("nothing reads the results of operator{} {}; counted all the same",
+                    detached.size() == 1 ? "" : "s", some_of(detached)));
+}
+
 void collect_tensor_warnings(const Graph& graph, std::vector<std::string>& warnings,
                              std::vector<std::string>& unsupported) {
-  std::vector<std::string> dynamic, unranked, unknown_type, unsized;
+  std::vector<std::string> unranked, unknown_type, unsized;
   for (const Subgraph& subgraph : graph.subgraphs) {
     for (size_t i = 0; i < subgraph.tensors.size(); ++i) {
       const Tensor& tensor = subgraph.tensors[i];
-      if (is_dynamic(tensor)) dynamic.push_back(tensor_label(tensor, i));
       if (!tensor.has_rank && !tensor.is_constant()) unranked.push_back(tensor_label(tensor, i));
       if (tensor.type == DataType::kUnknown)
         unknown_type.push_back(tensor_label(tensor, i));
@@ -99,10 +101,6 @@ void collect_tensor_warnings(const Graph& graph, std::vector<std::string>& warni
         unsized.push_back(fmt::format("{} ({})", tensor_label(tensor, i), type_name(tensor.type)));
     }
   }
-  if (!dynamic.empty())
-    warnings.push_back(
-        fmt::format("dynamic shapes: the file's default sizes are used for {} tensor{}: {}",
-                    dynamic.size(), dynamic.size() == 1 ? "" : "s", some_of(dynamic)));
   if (!unranked.empty())
     warnings.push_back(
         fmt::format("no shape in the file, counted as one element: {}", some_of(unranked)));
@@ -234,16 +232,13 @@ std::string dominant_type(const Graph& graph) {
   return most * 3 >= total * 2 ? std::string(type_name(largest)) : "mixed";
 }
 
-bool is_unknown(const Operator& op) {
-  return op.kind == OpKind::kUnknown || op.kind == OpKind::kCustom ||
-         op.kind == OpKind::kPlaceholderForGreaterOpCodes;
-}
-
 void collect_warnings(const Graph& graph, std::vector<std::string>& warnings,
                       std::vector<std::string>& unsupported) {
   if (graph.main().operators.empty())
     warnings.emplace_back("the main subgraph has no operators: nothing is computed");
+  unsupported.insert(unsupported.end(), graph.unsupported.begin(), graph.unsupported.end());
   collect_operator_warnings(graph, warnings, unsupported);
+  collect_detached(graph.main(), warnings);
   collect_tensor_warnings(graph, warnings, unsupported);
 }
 

@@ -29,11 +29,9 @@ namespace edgesage::app {
 // there are none; "mixed" where none has two thirds.
 [[nodiscard]] std::string dominant_type(const Graph& graph);
 
-// Nothing is known about what such an operator computes.
-[[nodiscard]] bool is_unknown(const Operator& op);
-
-// What a reader of the figures should know: unknown and custom operators, control flow, dynamic or
-// missing shapes, tensors without a fixed size. What --strict refuses goes to `unsupported` too.
+// What a reader of the figures should know: unknown and custom operators, results that nothing
+// reads, missing shapes, tensors without a fixed size. What --strict refuses goes to `unsupported`
+// too, with what the reader found (Graph::unsupported).
 void collect_warnings(const Graph& graph, std::vector<std::string>& warnings,
                       std::vector<std::string>& unsupported);
 

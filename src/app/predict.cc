@@ -8,6 +8,7 @@
 #include "src/app/predictors.h"
 #include "src/devices/worker_client.h"
 #include "src/io/model_file.h"
+#include "src/lower/control_flow.h"
 #include "src/predict/predictor.h"
 
 namespace edgesage::app {
@@ -84,6 +85,10 @@ Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
   if (!strict) return prediction;
   std::vector<std::string> ignored, unsupported;
   collect_warnings(*graph, ignored, unsupported);
+  if (has_control_flow(*graph)) {
+    const std::vector<std::string> found = expand_control_flow(*graph).unsupported;
+    unsupported.insert(unsupported.end(), found.begin(), found.end());
+  }
   if (!unsupported.empty()) return make_error(ErrorCode::kUnsupported, model, unsupported.front());
   if (!prediction.in_range)
     return make_error(ErrorCode::kUnsupported, model,

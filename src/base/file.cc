@@ -65,10 +65,15 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     }
   }
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_all(file.get(), name, code));
-  mapped->owned_ = std::make_unique<std::byte[]>(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), mapped->owned_.get());
-  mapped->bytes_ = {mapped->owned_.get(), bytes.size()};
-  return std::shared_ptr<const MappedFile>(std::move(mapped));
+  return holding(bytes);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::holding(std::span<const std::byte> bytes) {
+  std::shared_ptr<MappedFile> held(new MappedFile());
+  held->owned_ = std::make_unique<std::byte[]>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), held->owned_.get());
+  held->bytes_ = {held->owned_.get(), bytes.size()};
+  return held;
 }
 
 MappedFile::~MappedFile() {

@@ -18,6 +18,8 @@ class MappedFile {
  public:
   static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path,
                                                         ErrorCode code);
+  // Bytes that are in no file, copied.
+  static std::shared_ptr<const MappedFile> holding(std::span<const std::byte> bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

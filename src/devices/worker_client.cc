@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <utility>
 
 #include "src/devices/command_device.h"
 #include "src/devices/device_backend.h"
+#include "src/devices/worker_messages.h"
 #include "src/devices/worker_process.h"
 
 namespace edgesage {
@@ -21,36 +20,6 @@ using Event = WorkerProcess::Event;
 // A worker that is asked to end gets this long; one that closed its pipe gets it to become a
 // zombie.
 constexpr milliseconds kGrace{500};
-
-std::optional<std::pair<int, int>> version_of(std::string_view text) {
-  int major = 0, minor = 0;
-  const char* end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, major);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, minor);
-  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
-  return std::pair(major, minor);
-}
-
-std::vector<std::string> strings_at(const Json& object, const char* key) {
-  std::vector<std::string> list;
-  if (object.contains(key) && object[key].is_array())
-    for (const Json& value : object[key])
-      if (value.is_string()) list.push_back(value.get<std::string>());
-  return list;
-}
-
-ErrorCode code_of(std::string_view code) {
-  if (code == "bad_model") return ErrorCode::kBadModel;
-  if (code == "bad_options") return ErrorCode::kInvalidArgument;
-  return ErrorCode::kDeviceFailed;
-}
-
-std::string excerpt(std::string_view line) {
-  constexpr size_t kLength = 80;
-  std::string text = to_text(Json(std::string(line.substr(0, kLength))));
-  return line.size() > kLength ? text + "..." : text;
-}
 
 // Answers come from a worker process.
 class WorkerBackend : public DeviceBackend {
@@ -76,11 +45,8 @@ class WorkerBackend : public DeviceBackend {
     process_.reset();
   }
   Result<WorkerHello> read_hello();
-  Result<WorkerHello> understand_hello(const Json& message);
   bool has_stray_lines();
   Result<Json> wait_for_answer(int64_t id, milliseconds deadline);
-  // What the message means for request `id`: its answer, an error, or nothing yet.
-  std::optional<Result<Json>> understand(const Json& message, std::string_view line, int64_t id);
   tl::unexpected<Error> give_up(std::string_view what, milliseconds grace = milliseconds{0});
   tl::unexpected<Error> nonsense(std::string_view what) {
     return give_up(fmt::format("the worker talks nonsense: {}", what));
@@ -106,34 +72,6 @@ tl::unexpected<Error> WorkerBackend::give_up(std::string_view what, milliseconds
   return make_error(ErrorCode::kDeviceFailed, command_.front(), std::move(message));
 }
 
-Result<WorkerHello> WorkerBackend::understand_hello(const Json& message) {
-  if (!message.is_object() || !message.contains("hello") || !message["hello"].is_object())
-    return nonsense("its first line is not a hello");
-  const Json& body = message["hello"];
-  const std::string protocol = json_string(body, "protocol");
-  const auto version = version_of(protocol);
-  if (!version)
-    return nonsense(fmt::format("protocol {} in its hello is not major.minor", excerpt(protocol)));
-  if (version->first != kWorkerProtocolMajor)
-    return give_up(fmt::format(
-        "the worker speaks protocol {}; this program understands {}.x: use matching versions "
-        "of both",
-        protocol, kWorkerProtocolMajor));
-  WorkerHello hello;
-  hello.protocol_major = version->first;
-  hello.protocol_minor = version->second;
-  hello.worker = json_string(body, "worker");
-  hello.runtime = json_string(body, "runtime");
-  hello.runtime_version = json_string(body, "runtime_version");
-  hello.host_fingerprint = json_string(body, "host_fingerprint");
-  hello.devices = strings_at(body, "devices");
-  hello.quantities = strings_at(body, "quantities");
-  hello.raw = body;
-  if (hello.runtime.empty()) return nonsense("its hello names no runtime");
-  beat_ = milliseconds(std::clamp<int64_t>(json_int(body, "beat_ms", 0), 0, 3'600'000));
-  return hello;
-}
-
 Result<WorkerHello> WorkerBackend::read_hello() {
   std::string line;
   switch (process_->read_line(line, steady_clock::now() + limits_.hello, limits_.line_bytes)) {
@@ -146,9 +84,10 @@ Result<WorkerHello> WorkerBackend::read_hello() {
     case Event::kTooLong:
       return nonsense(fmt::format("a line of more than {} bytes", limits_.line_bytes));
   }
-  const Result<Json> message = parse_json(line, command_.front(), ErrorCode::kDeviceFailed);
-  if (!message) return nonsense(fmt::format("its first line is {}", excerpt(line)));
-  return understand_hello(*message);
+  Result<WorkerHello> hello = parse_worker_hello(line);
+  if (!hello) return give_up(hello.error().message);
+  beat_ = promised_beat(*hello);
+  return hello;
 }
 
 Result<WorkerHello> WorkerBackend::hello() {
@@ -166,31 +105,8 @@ bool WorkerBackend::has_stray_lines() {
     const Event event = process_->read_line(line, steady_clock::now(), limits_.line_bytes);
     if (event == Event::kTimeout) return false;
     if (event != Event::kLine) return true;
-    const Result<Json> message = parse_json(line, "", ErrorCode::kDeviceFailed);
-    if (!message || !message->is_object() || !message->contains("beat")) return true;
+    if (!is_beat(line)) return true;
   }
-}
-
-std::optional<Result<Json>> WorkerBackend::understand(const Json& message, std::string_view line,
-                                                      int64_t id) {
-  if (!message.is_object()) return nonsense(fmt::format("{} is not an object", excerpt(line)));
-  if (message.contains("beat")) return std::nullopt;
-  const bool answer = message.contains("answer"), error = message.contains("error");
-  if (!answer && !error) {
-    if (hello_.protocol_minor > kWorkerProtocolMinor) return std::nullopt;
-    return nonsense(fmt::format("no known message in {}", excerpt(line)));
-  }
-  if (json_int(message, "id", -1) != id)
-    return nonsense(fmt::format("an answer to a request that is not open: {}", excerpt(line)));
-  if (answer) {
-    if (!message["answer"].is_object())
-      return nonsense(fmt::format("an answer without a body: {}", excerpt(line)));
-    return Result<Json>(message["answer"]);
-  }
-  const Json& body = message["error"];
-  const std::string reason = json_string(body, "message");
-  if (reason.empty()) return nonsense(fmt::format("an error without a message: {}", excerpt(line)));
-  return Result<Json>(make_error(code_of(json_string(body, "code")), hello_.worker, reason));
 }
 
 Result<Json> WorkerBackend::wait_for_answer(int64_t id, milliseconds deadline) {
@@ -212,9 +128,17 @@ Result<Json> WorkerBackend::wait_for_answer(int64_t id, milliseconds deadline) {
       case Event::kTooLong:
         return nonsense(fmt::format("a line of more than {} bytes", limits_.line_bytes));
     }
-    const Result<Json> message = parse_json(line, command_.front(), ErrorCode::kDeviceFailed);
-    if (!message) return nonsense(fmt::format("{} is not JSON", excerpt(line)));
-    if (auto result = understand(*message, line, id)) return std::move(*result);
+    WorkerMessage message = parse_worker_line(line, id, hello_);
+    switch (message.kind) {
+      case WorkerMessage::Kind::kAnswer:
+        return std::move(message.body);
+      case WorkerMessage::Kind::kError:
+        return tl::unexpected(std::move(message.error));
+      case WorkerMessage::Kind::kNonsense:
+        return give_up(message.error.message);
+      case WorkerMessage::Kind::kNothing:
+        break;
+    }
     // A worker that beats or chatters for ever is stopped by the deadline all the same.
     if (steady_clock::now() >= until)
       return give_up(fmt::format("no answer within {} ms", deadline.count()));

@@ -53,15 +53,16 @@ std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& fa
   for (size_t i = 0; i < priors.size(); ++i) {
     const Row& row = lowering.rows[i];
     const RowFacts& row_facts = facts.rows[i];
+    const auto runs = static_cast<double>(row.repeat);
     switch (quantity) {
       case Quantity::kLatencyMs:
-        priors[i] = latency_ms(row, row_facts, lowering.target);
+        priors[i] = latency_ms(row, row_facts, lowering.target) * runs;
         break;
       case Quantity::kSramBytes:
         priors[i] = row_facts.live_bytes + row_facts.cycles.weight_buffer_bytes;
         break;
       case Quantity::kEnergyMj:
-        priors[i] = energy_mj(row, row_facts);
+        priors[i] = energy_mj(row, row_facts) * runs;
         break;
     }
   }

@@ -97,6 +97,9 @@ std::optional<std::vector<int64_t>> constant_ints(const Graph& graph, const Tens
   const std::span<const std::byte> bytes = graph.constant(tensor);
   const size_t width = static_cast<size_t>(bits_per_element(tensor.type)) / 8;
   if (tensor.type != DataType::kInt32 && tensor.type != DataType::kInt64) return std::nullopt;
+  // Many operators may name one constant; reading it for each must stay cheap.
+  constexpr size_t kMostValues = 4096;
+  if (bytes.size() / width > kMostValues) return std::nullopt;
   std::vector<int64_t> values(bytes.size() / width);
   for (size_t i = 0; i < values.size(); ++i) {
     if (width == 4) {

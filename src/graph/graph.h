@@ -158,7 +158,8 @@ struct Graph {
   std::vector<Subgraph> subgraphs;  // 0 is the main one
   std::vector<Signature> signatures;
   std::vector<Metadata> metadata;
-  std::vector<std::string> warnings;  // what the reader found odd
+  std::vector<std::string> warnings;     // what the reader found odd
+  std::vector<std::string> unsupported;  // of these, what --strict refuses
 
   [[nodiscard]] const Subgraph& main() const { return subgraphs.front(); }
   [[nodiscard]] Subgraph& main() { return subgraphs.front(); }
@@ -175,8 +176,8 @@ struct GraphIndex {
   std::vector<std::vector<int32_t>> consumers;  // operator indexes, ascending, without repeats
 };
 
-// A constant int32 or int64 tensor's values (a target shape, axes, pads); nullopt if not constant
-// or of another type.
+// A constant int32 or int64 tensor's values (a target shape, axes, pads); nullopt if not constant,
+// of another type, or of more than 4,096 values: no shape has as many.
 [[nodiscard]] std::optional<std::vector<int64_t>> constant_ints(const Graph& graph,
                                                                 const Tensor& tensor);
 

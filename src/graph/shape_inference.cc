@@ -294,8 +294,67 @@ Shapes split(const Context& context) {
   int64_t& length = part[static_cast<size_t>(axis)];
   if (parts <= 0 || length % parts != 0)
     return context.bad(fmt::format("{} parts of a length of {}", parts, length));
+  const auto outputs = static_cast<int64_t>(context.op.outputs.size());
+  constexpr int64_t kMostParts = 65'536;
+  if (outputs > 0 ? parts != outputs : parts > kMostParts)
+    return context.bad(fmt::format("{} parts for {} results", parts, outputs));
   length /= parts;
   return std::vector<Shape>(static_cast<size_t>(parts), part);
+}
+
+Shapes squeeze(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  const auto rank = static_cast<int64_t>(input->size());
+  const auto dims = context.op.attr_ints("squeeze_dims");
+  if (input->empty() && !dims.empty()) return context.unknown("its input has no dimensions");
+  std::vector<bool> dropped(input->size());
+  for (const int64_t dim : dims) {
+    if (dim < -rank || dim >= rank)
+      return context.bad(fmt::format("dimension {} is outside [{}]", dim, fmt::join(*input, ",")));
+    dropped[static_cast<size_t>(dim < 0 ? dim + rank : dim)] = true;
+  }
+  Shape output;
+  for (size_t i = 0; i < input->size(); ++i) {
+    const bool one = (*input)[i] == 1;
+    if (dropped[i] && !one)
+      return context.bad(fmt::format("a dimension of {} cannot be dropped", (*input)[i]));
+    if (!(dims.empty() ? one : dropped[i])) output.push_back((*input)[i]);
+  }
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes expand_dims(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.values(1));
+  const auto rank = static_cast<int64_t>(input->size());
+  const int64_t axis = axes.size() != 1 ? rank + 1 : axes[0] < 0 ? axes[0] + rank + 1 : axes[0];
+  if (axis < 0 || axis > rank)
+    return context.bad(
+        fmt::format("axis [{}] is outside [{}]", fmt::join(axes, ","), fmt::join(*input, ",")));
+  Shape output = *input;
+  output.insert(output.begin() + axis, 1);
+  return std::vector<Shape>{std::move(output)};
+}
+
+Shapes batch_matmul(const Context& context) {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* a, context.shape(0));
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* b, context.shape(1));
+  if (a->size() < 2 || b->size() < 2) return context.bad("two dimensions or more are needed");
+  const bool turn_a = context.op.attr_int("adj_x", 0) != 0;
+  const bool turn_b = context.op.attr_int("adj_y", 0) != 0;
+  const auto last = [](const Shape& shape, size_t from_end) {
+    return shape[shape.size() - from_end];
+  };
+  const int64_t depth = last(*a, turn_a ? 2 : 1);
+  if (depth != last(*b, turn_b ? 1 : 2))
+    return context.bad(
+        fmt::format("[{}] and [{}] cannot be multiplied", fmt::join(*a, ","), fmt::join(*b, ",")));
+  Result<Shape> output =
+      broadcast_shapes(std::span(*a).first(a->size() - 2), std::span(*b).first(b->size() - 2));
+  if (!output) return context.bad(output.error().message);
+  output->push_back(last(*a, turn_a ? 1 : 2));
+  output->push_back(last(*b, turn_b ? 2 : 1));
+  return std::vector<Shape>{*std::move(output)};
 }
 
 Shapes arg_max(const Context& context) {
@@ -356,6 +415,17 @@ Rule rule_for(OpKind kind) {
     case OpKind::kMaximum:
     case OpKind::kMinimum:
     case OpKind::kSquaredDifference:
+    case OpKind::kPow:
+    case OpKind::kFloorDiv:
+    case OpKind::kFloorMod:
+    case OpKind::kLess:
+    case OpKind::kLessEqual:
+    case OpKind::kGreater:
+    case OpKind::kGreaterEqual:
+    case OpKind::kEqual:
+    case OpKind::kNotEqual:
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
       return elementwise;
     case OpKind::kRelu:
     case OpKind::kRelu6:
@@ -368,7 +438,35 @@ Rule rule_for(OpKind kind) {
     case OpKind::kSoftmax:
     case OpKind::kQuantize:
     case OpKind::kDequantize:
+    case OpKind::kAbs:
+    case OpKind::kCast:
+    case OpKind::kCeil:
+    case OpKind::kCos:
+    case OpKind::kElu:
+    case OpKind::kExp:
+    case OpKind::kFloor:
+    case OpKind::kGelu:
+    case OpKind::kL2Normalization:
+    case OpKind::kLocalResponseNormalization:
+    case OpKind::kLog:
+    case OpKind::kLogicalNot:
+    case OpKind::kLogSoftmax:
+    case OpKind::kNeg:
+    case OpKind::kRelu0To1:
+    case OpKind::kRound:
+    case OpKind::kRsqrt:
+    case OpKind::kSign:
+    case OpKind::kSin:
+    case OpKind::kSqrt:
+    case OpKind::kSquare:
+    case OpKind::kZerosLike:
       return same_as_first;
+    case OpKind::kSqueeze:
+      return squeeze;
+    case OpKind::kExpandDims:
+      return expand_dims;
+    case OpKind::kBatchMatmul:
+      return batch_matmul;
     default:
       return nullptr;
   }

@@ -7,12 +7,36 @@
 #include <utility>
 
 #include "src/base/file.h"
+#include "src/graph/input_shapes.h"
+#include "src/graph/select_entry.h"
+#include "src/io/custom_options.h"
 #include "src/io/file_kind.h"
 #include "src/io/ncnn_param.h"
 #include "src/io/ncnn_reader.h"
 #include "src/io/tflite_reader.h"
 
 namespace edgesage {
+namespace {
+
+// What the options ask of a graph, whatever its format. `shapes` are those that the reader of the
+// format has not used itself.
+Status apply(const ReadOptions& options, const std::map<std::string, Shape>& shapes, Graph& graph) {
+  if (!options.signature.empty())
+    EDGESAGE_RETURN_IF_ERROR(select_signature(graph, options.signature));
+  else
+    warn_of_entries(graph);
+  EDGESAGE_RETURN_IF_ERROR(set_input_shapes(graph, {shapes, options.batch}));
+  warn_of_open_inputs(graph);
+  if (options.trip_count > 0) set_trip_counts(graph, options.trip_count);
+  return {};
+}
+
+Status within(const std::string& name, Status status) {
+  if (!status) status.error().where = name + ", " + status.error().where;
+  return status;
+}
+
+}  // namespace
 
 Result<Graph> read_model(const std::filesystem::path& path, const ReadOptions& options) {
   EDGESAGE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file,
@@ -20,11 +44,18 @@ Result<Graph> read_model(const std::filesystem::path& path, const ReadOptions& o
   const std::string name = path == "-" ? "standard input" : path.string();
   const std::span<const std::byte> bytes = file->bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (looks_like_ncnn(text)) return read_ncnn(text, name, options.shapes);
-  if (!options.shapes.empty())
-    return make_error(ErrorCode::kInvalidArgument, name,
-                      "only ncnn graphs take shapes of inputs; a .tflite has its own");
-  if (looks_like_tflite(file->bytes())) return read_tflite(std::move(file), name);
+  if (looks_like_ncnn(text)) {
+    EDGESAGE_ASSIGN_OR_RETURN(Graph graph, read_ncnn(text, name, options.shapes));
+    EDGESAGE_RETURN_IF_ERROR(within(name, apply(options, {}, graph)));
+    return graph;
+  }
+  if (looks_like_tflite(file->bytes())) {
+    EDGESAGE_ASSIGN_OR_RETURN(Graph graph, read_tflite(std::move(file), name));
+    complete_custom_results(graph);
+    EDGESAGE_RETURN_IF_ERROR(check_declared_shapes(graph, name));
+    EDGESAGE_RETURN_IF_ERROR(within(name, apply(options, options.shapes, graph)));
+    return graph;
+  }
   return make_error(ErrorCode::kBadModel, name, describe_foreign_file(file->bytes()));
 }
 

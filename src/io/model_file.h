@@ -14,9 +14,12 @@
 namespace edgesage {
 
 struct ReadOptions {
-  // Shapes of inputs by name, where the file does not say them or others are wanted; for formats
-  // that leave them open (ncnn: channels, height, width).
+  // Shapes of inputs by name, in the file's own order of dimensions (.tflite: batch, height, width,
+  // channels; ncnn: channels, height, width), where the file leaves them open or others are wanted.
   std::map<std::string, std::vector<int64_t>> shapes;
+  int64_t batch = 0;       // of every input that has one (set_input_shapes); 0: the file's
+  std::string signature;   // which entry of a model with several becomes the main subgraph
+  int64_t trip_count = 0;  // of loops whose file does not say it; 0: once, with a warning
 };
 
 // Reads a model: .tflite, or the text .param of ncnn. "-" is standard input. The graph's constants

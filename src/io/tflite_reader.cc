@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/graph/op_registry.h"
+#include "src/graph/select_entry.h"
 #include "src/io/file_kind.h"
 #include "src/io/flatbuffer_damage.h"
 #include "src/io/options_codec.h"
@@ -317,10 +318,7 @@ class Reader {
   Status check_subgraph_references(const Operator& op) const {
     for (const Attribute& attribute : op.attributes) {
       const std::string_view name = attribute.name;
-      const bool refers = name.ends_with("subgraph_index") || name.ends_with("subgraph_indices") ||
-                          name == "called_computations" ||
-                          (name == "subgraph" && op.kind == OpKind::kCall);
-      if (!refers) continue;
+      if (!names_subgraphs(op, name)) continue;
       if (const auto* index = std::get_if<int64_t>(&attribute.value))
         EDGESAGE_RETURN_IF_ERROR(check_subgraph(name, *index));
       if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute.value))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string>
@@ -205,12 +206,16 @@ class Writer {
   };
   Result<Options> write_builtin_options(const Operator& op, const std::string& where) {
     const OptionsTable table = options_table_of(op.kind);
-    if (table.union_number == 0 && !op.attributes.empty())
+    // What is known of a loop beside the file has no place in it.
+    std::vector<Attribute> attributes;
+    std::ranges::copy_if(op.attributes, std::back_inserter(attributes),
+                         [](const Attribute& a) { return a.name != "trip_count"; });
+    if (table.union_number == 0 && !attributes.empty())
       return make_error(ErrorCode::kInvalidArgument, where,
                         fmt::format("has the attribute '{}', but operators of this kind have none",
-                                    op.attributes.front().name));
-    if (table.union_number == 0 || (op.omits_options && op.attributes.empty())) return Options{};
-    auto written = write_options(table, op.attributes, builder_);
+                                    attributes.front().name));
+    if (table.union_number == 0 || (op.omits_options && attributes.empty())) return Options{};
+    auto written = write_options(table, attributes, builder_);
     if (!written) return within(where, std::move(written).error());
     return Options{table, *written};
   }

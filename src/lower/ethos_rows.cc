@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/graph/custom_ops.h"
 #include "src/lower/ethos_decompositions.h"
 #include "src/lower/ethos_memory_rows.h"
 #include "src/lower/ethos_placement.h"
@@ -232,7 +233,8 @@ void lower_ethos(RowBuilder& builder) {
       lower_npu_operator(builder, index);
       if (!builder.op(index).outputs.empty()) split_thin_activation(builder, index);
     } else {
-      builder.add(builder.make(index, default_row_kind(builder.op(index).kind), Placement::kCpu));
+      const RowKind kind = default_row_kind(base_kind(builder.op(index)));
+      builder.add(builder.make(index, kind, Placement::kCpu));
     }
   }
 }

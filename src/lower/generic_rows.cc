@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/graph/custom_ops.h"
 #include "src/lower/op_rows.h"
 #include "src/lower/operator_shapes.h"
 
@@ -28,7 +29,7 @@ class ConstantTensors {
 
   // True, and the outputs become constants, where the operator reads constants and nothing else.
   bool fold(const Operator& op) {
-    if (!is_known(default_row_kind(op.kind)) || op.kind == OpKind::kReadVariable ||
+    if (!is_known(default_row_kind(base_kind(op))) || op.kind == OpKind::kReadVariable ||
         op.kind == OpKind::kAssignVariable)
       return false;
     int32_t from = kNoTensor;
@@ -76,7 +77,7 @@ int32_t lower_generic(RowBuilder& builder) {
       builder.place(index, Placement::kFolded, "reads constants only, computed once at load");
       continue;
     }
-    const RowKind kind = default_row_kind(op.kind);
+    const RowKind kind = default_row_kind(base_kind(op));
     any_known = any_known || is_known(kind);
     if (is_known(kind))
       builder.place(index, Placement::kDelegate, {});

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "src/graph/custom_ops.h"
+
 namespace edgesage {
 namespace {
 
@@ -48,14 +50,16 @@ void fill_strides(const Operator& op, Row& row) {
 void fill_convolution(const Operator& op, const Tensor* filter, Row& row) {
   fill_strides(op, row);
   if (filter != nullptr) {
-    const Shape4 shape = to_shape4(*filter);
+    Shape4 shape = to_shape4(*filter);
+    // TensorFlow's own operators have filters of height, width, in, out.
+    if (is_flex(op)) shape = {shape.c, shape.n, shape.h, shape.w};
     row.kernel_h = clamp32(shape.h);
     row.kernel_w = clamp32(shape.w);
     row.weights_type = filter->type;
-    if (op.kind == OpKind::kConv2D && shape.c > 0 && row.ifm.c > shape.c)
+    if (base_kind(op) == OpKind::kConv2D && shape.c > 0 && row.ifm.c > shape.c)
       row.groups = row.ifm.c / shape.c;
   }
-  if (op.kind == OpKind::kDepthwiseConv2D) row.groups = std::max<int64_t>(row.ifm.c, 1);
+  if (base_kind(op) == OpKind::kDepthwiseConv2D) row.groups = std::max<int64_t>(row.ifm.c, 1);
   fill_padding(op, row);
 }
 
@@ -211,7 +215,7 @@ OperandRoles operand_roles(const Operator& op) {
   const auto at = [&op](size_t index) {
     return index < op.inputs.size() ? op.inputs[index] : kNoTensor;
   };
-  switch (op.kind) {
+  switch (base_kind(op)) {
     case OpKind::kConv2D:
     case OpKind::kDepthwiseConv2D:
     case OpKind::kFullyConnected:
@@ -313,7 +317,7 @@ void fill_geometry(const Graph& /*graph*/, const Subgraph& subgraph, const Opera
   }
   drop_repeats(row.ifm_tensors);
   const Tensor* filter = roles.weights == kNoTensor ? nullptr : input_tensor(subgraph, op, 1);
-  switch (op.kind) {
+  switch (base_kind(op)) {
     case OpKind::kConv2D:
     case OpKind::kDepthwiseConv2D:
     case OpKind::kTransposeConv:
@@ -330,7 +334,7 @@ void fill_geometry(const Graph& /*graph*/, const Subgraph& subgraph, const Opera
     default:
       break;
   }
-  if (roles.weights != kNoTensor || roles.ifm != 0 || !has_second_operand(op.kind)) return;
+  if (roles.weights != kNoTensor || roles.ifm != 0 || !has_second_operand(base_kind(op))) return;
   if (const Tensor* second = input_tensor(subgraph, op, 1)) {
     row.has_ifm2 = true;
     row.ifm2 = to_shape4(*second);

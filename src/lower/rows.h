@@ -87,6 +87,7 @@ struct Row {
 
   int32_t weights = kNoTensor;  // constant tensors of the main subgraph
   int32_t bias = kNoTensor;
+  int64_t repeat = 1;             // runs in one inference: of a loop's body, its iterations
   bool invented_weights = false;  // constants that the compiler makes up (MEAN as a depthwise conv)
 
   std::vector<int32_t> inputs;       // rows whose results this one reads, ascending
@@ -112,8 +113,8 @@ struct Lowering {
 };
 
 // Never fails: an operator without a rule becomes a row of kind kOther with a placement of kCpu.
-// Subgraphs of control flow are not expanded; their operator is a row of kind kControl and is named
-// in `warnings`. Cost: linear in operators and edges.
+// Subgraphs of control flow are not expanded (control_flow.h does that first); their operator is a
+// row of kind kControl and is named in `warnings`. Cost: linear in operators and edges.
 [[nodiscard]] Lowering lower(const Graph& graph, const Target& target);
 
 }  // namespace edgesage

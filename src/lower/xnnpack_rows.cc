@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/graph/custom_ops.h"
 #include "src/lower/op_rows.h"
 #include "src/lower/operator_shapes.h"
 #include "src/lower/xnnpack_placement.h"
@@ -13,7 +14,7 @@ namespace {
 void add_row(RowBuilder& builder, int32_t index, Placement placement, int32_t partition,
              const std::vector<int32_t>& unpacked) {
   const Operator& op = builder.op(index);
-  Row row = builder.make(index, default_row_kind(op.kind), placement);
+  Row row = builder.make(index, default_row_kind(base_kind(op)), placement);
   row.partition = partition;
   for (int32_t* operand : {&row.weights, &row.bias})
     if (*operand >= 0 && unpacked[static_cast<size_t>(*operand)] >= 0)

@@ -6,12 +6,15 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
 #include "src/base/parallel.h"
 #include "src/features/extract.h"
 #include "src/graph/op_registry.h"
+#include "src/lower/control_flow.h"
 #include "src/predict/tensors_to_batch.h"
 
 namespace edgesage {
@@ -111,6 +114,31 @@ void add_operators(const Graph& graph, const Lowering& lowering, const RangeVerd
     if (latencies != nullptr && priced) op.latency_ms = (*latencies)[i];
     if (energies != nullptr && priced) op.energy_mj = (*energies)[i];
     out.operators.push_back(std::move(op));
+  }
+}
+
+void add_known(std::optional<double>& sum, const std::optional<double>& part) {
+  if (part) sum = sum.value_or(0) + *part;
+}
+
+// One entry an operator of the file, from those of the graph with its control flow in line.
+void charge_to_origin(const Graph& graph, const std::vector<int32_t>& origin, Prediction& out) {
+  const std::vector<int64_t> macs = operator_macs(graph);
+  std::vector<OperatorPrediction> parts = std::move(out.operators);
+  out.operators.assign(macs.size(), {});
+  std::vector<uint8_t> seen(macs.size(), 0);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto to = static_cast<size_t>(origin[i]);
+    const OperatorPrediction sum = out.operators[to];
+    const bool known = seen[to] == 0 || sum.known;
+    seen[to] = 1;
+    // The operator itself comes behind what it runs: name and placement are its own.
+    OperatorPrediction& op = out.operators[to] = std::move(parts[i]);
+    op.index = static_cast<int32_t>(to);
+    op.macs = macs[to];
+    op.known = op.known && known;
+    add_known(op.latency_ms, sum.latency_ms);
+    add_known(op.energy_mj, sum.energy_mj);
   }
 }
 
@@ -255,9 +283,16 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   }
   out.dtype = dominant_weight_type(graph);
   out.batch = batch_of(graph);
-  const Lowering lowering = lower(graph, target_);
-  const Liveness live = liveness(graph, lowering);
-  const GraphTensors tensors = extract_features(graph, lowering, live, quantities_);
+  // Bodies of control flow are priced in line, and charged to the operator that runs them.
+  std::optional<Expansion> expansion;
+  if (has_control_flow(graph)) {
+    expansion = expand_control_flow(graph);
+    out.warnings.insert(out.warnings.end(), expansion->warnings.begin(), expansion->warnings.end());
+  }
+  const Graph& priced = expansion ? expansion->graph : graph;
+  const Lowering lowering = expansion ? lower(*expansion, target_) : lower(graph, target_);
+  const Liveness live = liveness(priced, lowering);
+  const GraphTensors tensors = extract_features(priced, lowering, live, quantities_);
   const GraphTotals totals = graph_totals(graph);
   out.macs = totals.macs;
   out.weights_bytes = totals.weights_bytes;
@@ -266,7 +301,7 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
 
   const Estimate& answer = estimate(tensors, workspace);
   RangeVerdict verdict =
-      judge_range(data_.range, operator_signatures(graph), tensors, answer.spread);
+      judge_range(data_.range, operator_signatures(priced), tensors, answer.spread);
   verdict.in_range = verdict.in_range && !other_host;
   out.in_range = verdict.in_range;
   out.reasons.insert(out.reasons.end(), verdict.reasons.begin(), verdict.reasons.end());
@@ -305,7 +340,8 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   if (!out.peak_ram_bytes && !out.missing.contains("peak_ram_bytes"))
     out.missing["peak_ram_bytes"] =
         "this predictor has not learnt memory; activations_bytes is planned";
-  add_operators(graph, lowering, verdict, latencies, energies, out);
+  add_operators(priced, lowering, verdict, latencies, energies, out);
+  if (expansion) charge_to_origin(graph, expansion->origin, out);
   return out;
 }
 

@@ -181,6 +181,10 @@ Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> by
                                   "\"EDGESAGE\"); {}",
                                   kRemedy));
   std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.version == __builtin_bswap32(kPredictorFileVersion))
+    return bad(where, fmt::format("its numbers are in the opposite byte order (version {:#x}): the "
+                                  "file was swapped on its way, or written by another program; {}",
+                                  header.version, kRemedy));
   if (header.version > kPredictorFileVersion)
     return bad(where, fmt::format("predictor file version {}; this build reads up to {}: use a "
                                   "newer edgesage",

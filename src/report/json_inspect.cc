@@ -106,6 +106,7 @@ Json target_json(const InspectedTarget& target) {
                     {"fused", row.fused},
                     {"kind", row.kind},
                     {"placement", row.placement},
+                    {"repeat", row.repeat},
                     {"macs", row.macs},
                     {"ifm_bytes", row.ifm_bytes},
                     {"ofm_bytes", row.ofm_bytes},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/graph/builder.h"
+#include "src/graph/input_shapes.h"
 
 namespace edgesage::app {
 namespace {
@@ -73,11 +74,12 @@ TEST(Inspect, SharedConstantsCountOnceInBytesAndTwiceInMacs) {
   EXPECT_EQ(shared.parameters * 2, apart.parameters);
 }
 
-TEST(Inspect, WarnsOfDynamicShapesStringsAndUnknownTypes) {
+TEST(Inspect, WarnsOfOpenShapesStringsAndUnknownTypes) {
   Graph graph = small_network();
   auto& tensors = graph.main().tensors;
   tensors[static_cast<size_t>(graph.main().inputs[0])].shape_signature = {-1, 8, 8, 3};
-  EXPECT_TRUE(mentions(inspected(graph).warnings, "dynamic shapes"));
+  warn_of_open_inputs(graph);  // as read_model does
+  EXPECT_TRUE(mentions(inspected(graph).warnings, "the size of input image is open"));
   EXPECT_TRUE(inspected(graph).unsupported.empty());
 
   tensors[static_cast<size_t>(graph.main().outputs[0])].type = DataType::kString;

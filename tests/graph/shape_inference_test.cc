@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <map>
 
 #include "src/graph/op_registry.h"
@@ -123,6 +125,12 @@ TEST(InferShapes, AgreesWithTheShapesThatRealModelsDeclare) {
     for (const Subgraph& subgraph : graph->subgraphs) {
       for (const Operator& op : subgraph.operators) {
         if (!has_shape_rule(op.kind)) continue;
+        // What a file leaves open has a stand-in for a shape.
+        if (std::ranges::any_of(op.inputs, [&](int32_t tensor) {
+              return tensor >= 0 &&
+                     !subgraph.tensors[static_cast<size_t>(tensor)].shape_signature.empty();
+            }))
+          continue;
         const auto inferred = infer_shapes(*graph, subgraph, op);
         if (!inferred && inferred.error().code == ErrorCode::kUnsupported) continue;
         ASSERT_TRUE(inferred) << model.file << ": " << inferred.error().to_string();

@@ -226,5 +226,29 @@ TEST(LabelFile, DamagedFilesAreRefused) {
   EXPECT_EQ(read_labels(dir.path() / "none.zst").error().code, ErrorCode::kBadStore);
 }
 
+// Times that no clock can give in a row of labels - none, negative, no number - would end in a
+// logarithm of zero. Each is refused by its row.
+TEST(HostileFiles, M06_ImpossibleTimesAreRefusedByTheirRow) {
+  const std::string good =
+      "name,graph_hash,device,runtime,runtime_version,host_fingerprint,statistic,repeats,"
+      "cpu_operators,latency_ms,operator_unit,operator_index,operator_cycles,operator_macs,"
+      "operator_working_bytes,operator_placement\n"
+      "a/1/1,g1,d,r,1,,min,1,0,1.5,,,,,,\n"
+      "a/1/2,g2,d,r,1,,min,1,0,TIME,,,,,,\n";
+  const auto with = [&](const std::string& time) {
+    std::string csv = good;
+    csv.replace(csv.find("TIME"), 4, time);
+    return labels_from_csv(csv, "labels.csv");
+  };
+  ASSERT_TRUE(with("2.5")) << with("2.5").error().to_string();
+  for (const char* time : {"0", "-1", "nan", "inf", "-inf", "1e-12", "1e999", "abc"}) {
+    const auto labels = with(time);
+    ASSERT_FALSE(labels) << time;
+    EXPECT_EQ(labels.error().code, ErrorCode::kBadStore);
+    EXPECT_NE(labels.error().to_string().find(" 2"), std::string::npos)
+        << labels.error().to_string();
+  }
+}
+
 }  // namespace
 }  // namespace edgesage

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -103,6 +104,30 @@ TEST(PredictorFile, OtherFilesAreNamedAsSuch) {
   const auto bytes = std::as_bytes(std::span(text));
   const Error error = refusal(Bytes(bytes.begin(), bytes.end()));
   EXPECT_NE(error.message.find("not a predictor file"), std::string::npos);
+}
+
+// Predictor files that are not of this version, or no longer what was written: told from each
+// other, each with what to do.
+TEST(HostileFiles, M07_OtherPredictorFiles) {
+  const Bytes good = sample_bytes();
+  Bytes cut = good;
+  cut.resize(good.size() / 2);
+  EXPECT_NE(refusal(cut).message.find("the file is cut"), std::string::npos);
+  Bytes damaged = good;
+  damaged.back() ^= std::byte{1};
+  EXPECT_NE(refusal(damaged).message.find("checksum"), std::string::npos);
+  Bytes swapped = good;
+  for (const auto& [at, size] : {std::pair<size_t, size_t>{8, 4}, {12, 4}, {16, 8}, {24, 8}})
+    std::reverse(swapped.begin() + static_cast<long>(at),
+                 swapped.begin() + static_cast<long>(at + size));
+  EXPECT_NE(refusal(swapped).message.find("byte order"), std::string::npos)
+      << refusal(swapped).message;
+  Bytes previous = good;
+  previous[8] = std::byte{0};
+  EXPECT_NE(refusal(previous).message.find("version 0"), std::string::npos);
+  EXPECT_NE(refusal(previous).message.find("edgesage train"), std::string::npos);
+  for (const Bytes& file : {cut, damaged, swapped, previous})
+    EXPECT_EQ(refusal(file).code, ErrorCode::kBadStore);
 }
 
 }  // namespace

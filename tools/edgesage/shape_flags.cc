@@ -9,7 +9,7 @@
 namespace edgesage::cli {
 namespace {
 
-constexpr const char* kForm = "NAME:1x3x224x224 is the form: batch, channels, height, width";
+constexpr const char* kForm = "NAME:1x224x224x3 is the form, in the file's order of dimensions";
 
 std::vector<int64_t> parse_sides(const std::string& text) {
   std::vector<int64_t> sides;
@@ -38,10 +38,21 @@ void add_shapes(CLI::App& command, ReadOptions& read) {
               read.shapes[item.substr(0, colon)] = sides;
             }
           },
-          "Shape of an input of an ncnn graph, as in data:3x224x224; repeatable")
-      ->type_name("NAME:CxHxW")
+          "Shape of an input, in the file's order: image:1x224x224x3 (.tflite), data:3x224x224 "
+          "(ncnn); repeatable")
+      ->type_name("NAME:SHAPE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--batch", read.batch, "Batch of the inputs, in place of the file's")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->type_name("N");
+  command.add_option("--signature", read.signature, "Which entry of a model with several")
+      ->type_name("NAME");
+  command
+      .add_option("--trip-count", read.trip_count,
+                  "Iterations of loops whose file does not say it; without, once")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->type_name("N");
 }
 
 }  // namespace edgesage::cli

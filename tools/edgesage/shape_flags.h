@@ -1,4 +1,5 @@
-// `--shape NAME:1x3x224x224`.
+// What of a model is looked at: `--shape NAME:1x224x224x3`, `--batch`, `--signature`,
+// `--trip-count`.
 #pragma once
 
 #include <CLI/CLI.hpp>
