@@ -519,4 +519,29 @@ std::vector<std::byte> odd_file(std::string_view name) {
   return found == odd_files().end() ? std::vector<std::byte>() : found->bytes;
 }
 
+std::vector<std::byte> with_outside_weights(int64_t bytes) {
+  fb::FlatBufferBuilder b;
+  const auto empty = tflite::CreateBuffer(b);
+  const auto outside = tflite::CreateBuffer(b, 0, 4096, static_cast<uint64_t>(bytes));
+  const auto buffers = b.CreateVector(std::vector{empty, outside});
+  const auto units = static_cast<int32_t>(bytes / 1000);
+  const auto tensor = [&b](const std::vector<int32_t>& shape, uint32_t buffer) {
+    const auto stored = b.CreateVector(shape);
+    return tflite::CreateTensor(b, stored, tflite::TensorType::INT8, buffer);
+  };
+  const auto x = tensor({1, 1000}, 0), weights = tensor({units, 1000}, 1);
+  const auto y = tensor({1, units}, 0);
+  const auto tensors = b.CreateVector(std::vector{x, weights, y});
+  const auto operands = b.CreateVector(std::vector<int32_t>{0, 1});
+  const auto inputs = b.CreateVector(std::vector<int32_t>{0});
+  const auto outputs = b.CreateVector(std::vector<int32_t>{2});
+  const auto code = static_cast<int8_t>(OpKind::kFullyConnected);
+  const auto codes = b.CreateVector(std::vector{
+      tflite::CreateOperatorCode(b, code, 0, 1, static_cast<tflite::BuiltinOperator>(code))});
+  const auto ops = b.CreateVector(std::vector{tflite::CreateOperator(b, 0, operands, outputs)});
+  const auto subgraphs =
+      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, inputs, outputs, ops)});
+  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs, 0, buffers));
+}
+
 }  // namespace edgesage::test

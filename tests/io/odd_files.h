@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +31,9 @@ struct OddFile {
 void make_constant(Graph& graph, Tensor& tensor, std::span<const std::byte> bytes = {});
 // A convolution of `kernel` x `kernel` over int8 [1,side,side,channels]; 1 x 1 by default.
 [[nodiscard]] Graph convolution(int64_t side, int64_t channels, int64_t filters);
+
+// A fully connected layer of `bytes` int8 weights that lie behind the tables, from byte 4,096 of
+// the file on; the tables alone.
+[[nodiscard]] std::vector<std::byte> with_outside_weights(int64_t bytes);
 
 }  // namespace edgesage::test
