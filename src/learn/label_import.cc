@@ -30,7 +30,10 @@ constexpr std::array kUnits{
     Unit{"_mj", "j", 1e3},       Unit{"_bytes", "bytes", 1}, Unit{"_bytes", "kb", 1e3},
     Unit{"_bytes", "kib", 1024}, Unit{"_bytes", "mb", 1e6},  Unit{"_bytes", "mib", 1024.0 * 1024}};
 
+// Cells may hold line breaks; an error is one line.
 tl::unexpected<Error> bad(std::string_view where, std::string message) {
+  std::ranges::replace_if(
+      message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return make_error(ErrorCode::kInvalidArgument, std::string(where), std::move(message));
 }
 

@@ -120,7 +120,8 @@ void check_rows(const TrainingRange& range, std::span<const std::string> signatu
       if (op >= 0) verdict.unknown_operator[static_cast<size_t>(op)] = true;
       continue;
     }
-    for (size_t c = 0; c < columns.size(); ++c) {
+    const size_t bounded = std::min({bounds->low.size(), bounds->high.size(), columns.size()});
+    for (size_t c = 0; c < bounded; ++c) {
       const float value = tensors.x[i * static_cast<size_t>(tensors.features) + columns[c]];
       const float low = bounds->low[c], high = bounds->high[c];
       const bool above = value > high + kMargin;
@@ -135,7 +136,10 @@ void check_rows(const TrainingRange& range, std::span<const std::string> signatu
 
 void check_globals(const TrainingRange& range, const GraphTensors& tensors, Reasons& reasons) {
   const auto table = global_features();
-  for (size_t i = 0; i < std::min(range.global_low.size(), tensors.globals.size()); ++i) {
+  // A file may bound fewer than there are.
+  const size_t bounded =
+      std::min({range.global_low.size(), range.global_high.size(), tensors.globals.size()});
+  for (size_t i = 0; i < bounded; ++i) {
     const float value = tensors.globals[i];
     const bool above = value > range.global_high[i] + kMargin;
     if (!above && value >= range.global_low[i] - kMargin) continue;

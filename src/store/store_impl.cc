@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 
@@ -53,15 +54,19 @@ std::string advice(int code) {
 }  // namespace
 
 Error Store::Impl::to_error(const fs::path& path, const SQLite::Exception& exception) {
+  // What SQLite says may quote the file's schema, line breaks included.
+  std::string said = exception.what();
+  std::ranges::replace_if(
+      said, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   const int code = exception.getErrorCode() & 0xff;
   if (code == SQLITE_MISUSE || code == SQLITE_RANGE)
-    return Error{ErrorCode::kInternal, path.string(), exception.what()};
+    return Error{ErrorCode::kInternal, path.string(), said};
   if (code == SQLITE_CONSTRAINT)
-    return Error{ErrorCode::kInvalidArgument, path.string(),
-                 fmt::format("the record does not fit what is stored ({}); add its network first",
-                             exception.what())};
+    return Error{
+        ErrorCode::kInvalidArgument, path.string(),
+        fmt::format("the record does not fit what is stored ({}); add its network first", said)};
   return Error{ErrorCode::kBadStore, path.string(),
-               fmt::format("{} (SQLite: {})", advice(code), exception.what())};
+               fmt::format("{} (SQLite: {})", advice(code), said)};
 }
 
 std::string Store::Impl::where(const char* what, int64_t id) const {

@@ -96,8 +96,9 @@ void expect_linear(const std::function<Graph(int64_t)>& make, int64_t size) {
     const Cost small = inspect_cost(make(size / 10), target);
     const Cost large = inspect_cost(make(size), target);
     EXPECT_LT(large.bytes, 14 * small.bytes) << target;
-    RecordProperty(std::string(target) + "_ms", static_cast<int>(large.seconds * 1e3));
-    RecordProperty(std::string(target) + "_mb", static_cast<int>(large.bytes / 1e6));
+    testing::Test::RecordProperty(std::string(target) + "_ms",
+                                  static_cast<int>(large.seconds * 1e3));
+    testing::Test::RecordProperty(std::string(target) + "_mb", static_cast<int>(large.bytes / 1e6));
 #ifdef NDEBUG
     // Wide enough for a machine with other work; quadratic behaviour takes minutes.
     EXPECT_LT(large.seconds, 10.0) << target;
