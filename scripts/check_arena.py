@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the planned arena with the addresses that the runtime itself chose.
+"""Compares the planned arena with what the runtime itself allocates.
 
   scripts/check_arena.py --runtime litert --count 500
+  scripts/check_arena.py --runtime tflm --count 500
 
 plans every published .tflite file and as many networks of our search spaces, runs the runtime's own
 planner on them, and prints how many agree to the byte, the distribution of the errors and the worst
@@ -20,7 +21,10 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1]
 PYTHON = SOURCE / ".venv" / "bin" / "python"
-ORACLES = {"litert": SOURCE / "tests" / "analysis" / "litert_addresses.py"}
+ORACLES = {"litert": SOURCE / "tests" / "analysis" / "litert_addresses.py",
+           "tflm": SOURCE / "tests" / "analysis" / "tflm_allocations.py"}
+# The Python package of TensorFlow Lite Micro is a 64-bit build.
+FLAGS = {"litert": [], "tflm": ["--abi", "64"]}
 
 
 class Oracle:
@@ -70,12 +74,21 @@ def generate(tool, space, count, seed, folder):
     return [network["file"] for network in json.loads(made.stdout)["networks"]]
 
 
-def planned(tool, path):
-    answer = json.loads(subprocess.run([tool, "inspect", str(path), "--format", "json"],
+def inspected_memory(tool, path, runtime="litert"):
+    answer = json.loads(subprocess.run([tool, "inspect", str(path), "--format", "json",
+                                        *FLAGS[runtime]],
                                        capture_output=True, text=True, check=False).stdout)
-    if "error" in answer:
-        return None
-    return answer["peak_ram_bytes"]["litert_arena"]
+    return answer.get("peak_ram_bytes")
+
+
+def planned(tool, path, runtime="litert"):
+    memory = inspected_memory(tool, path, runtime)
+    return memory[f"{runtime}_arena"] if memory else None
+
+
+def why_not_planned(tool, path, runtime):
+    memory = inspected_memory(tool, path, runtime)
+    return memory["reason"].get(f"{runtime}_arena", "?") if memory else "not read"
 
 
 def addresses_differ(plan, actual):
@@ -104,6 +117,23 @@ def addresses_differ(plan, actual):
     return None
 
 
+def allocations_differ(plan, actual):
+    """The first kind of allocation that differs, in words; None if all agree."""
+    ours = {one["name"]: [one["used_bytes"], one["requested_bytes"], one["count"]]
+            for one in plan["allocations"]}
+    for name, theirs in actual["kinds"].items():
+        if ours.get(name, [0, 0, 0]) != theirs:
+            return f"{name}: {ours.get(name)} bytes, requested, count; is {theirs}"
+    return None
+
+
+def total_bytes(actual):
+    return actual["arena_bytes"] + actual["persistent_bytes"] + actual.get("heap_bytes", 0)
+
+
+DIFFERENCE = {"litert": addresses_differ, "tflm": allocations_differ}
+
+
 def relative(ours, theirs):
     return 0.0 if ours == theirs else abs(ours - theirs) / max(theirs, 1)
 
@@ -126,15 +156,15 @@ def main():
         if "refused" in actual:
             refused.append((Path(path).name, actual["refused"]))
             return
-        plan = planned(options.tool, path)
+        plan = planned(options.tool, path, options.runtime)
         if plan is None:
-            unplanned.append(Path(path).name)
+            unplanned.append((Path(path).name, why_not_planned(options.tool, path, options.runtime)))
             return
-        total = actual["arena_bytes"] + actual["persistent_bytes"] + actual["heap_bytes"]
+        total = total_bytes(actual)
         rows.append({"file": Path(path).name, "group": group,
                      "arena": relative(plan["arena_bytes"], actual["arena_bytes"]),
                      "total": relative(plan["total_bytes"], total),
-                     "addresses": addresses_differ(plan, actual),
+                     "details": DIFFERENCE[options.runtime](plan, actual),
                      "ours": plan["arena_bytes"], "theirs": actual["arena_bytes"],
                      "our_total": plan["total_bytes"], "their_total": total,
                      "not_counted": plan["not_counted"]})
@@ -158,21 +188,22 @@ def main():
         some = [row for row in rows if row["group"] == group]
         print(f"{group}: {len(some)} files, arena exact {sum(r['arena'] == 0 for r in some)}, "
               f"total exact {sum(r['total'] == 0 for r in some)}, "
-              f"every address {sum(r['addresses'] is None for r in some)}")
+              f"every {'address' if options.runtime == 'litert' else 'kind'} "
+              f"{sum(r['details'] is None for r in some)}")
     for name, reason in refused:
         print(f"  refused by the runtime: {name}: {reason[:80]}")
-    for name in unplanned:
-        print(f"  not planned: {name}")
+    for name, reason in unplanned:
+        print(f"  not planned: {name}: {reason}")
     for key in ("arena", "total"):
         errors = sorted(row[key] for row in rows)
         if errors:
             print(f"{key}: median error {100 * statistics.median(errors):.3f} %, "
                   f"worst {100 * errors[-1]:.3f} %, above 0: {sum(e > 0 for e in errors)} "
                   f"of {len(errors)}")
-    worst = [row for row in rows if row["arena"] or row["total"] or row["addresses"]]
+    worst = [row for row in rows if row["arena"] or row["total"] or row["details"]]
     for row in sorted(worst, key=lambda r: -max(r["arena"], r["total"]))[:25]:
         print(f"  {row['file']}: arena {row['ours']} for {row['theirs']}, total "
-              f"{row['our_total']} for {row['their_total']}; {row['addresses']}"
+              f"{row['our_total']} for {row['their_total']}; {row['details']}"
               f"{'; ' + '; '.join(row['not_counted']) if row['not_counted'] else ''}")
     counted = [row for row in rows if not row["not_counted"]]
     bad = [row for row in counted if row["arena"] > 0.01 or row["total"] > 0.05]

@@ -94,6 +94,7 @@ struct InspectedMemory {
   std::vector<InspectedTensor> peak_tensors;  // alive at the peak, largest first
   std::vector<InspectedTensor> unknown;       // without a known size; not counted
   ArenaPlan litert_arena;                     // as LiteRT's own planner places them
+  ArenaPlan tflm_arena;                       // as TensorFlow Lite Micro does
 };
 
 // A row is what the target executes: an operator, a part of one, or several fused.
@@ -141,8 +142,9 @@ struct Inspection {
 };
 
 // Reads a model and describes it; with `target` ("ethos-u55-256", "litert-xnnpack") also how that
-// target runs it. "-" is standard input. Errors: kBadModel; kInvalidArgument for an unknown target.
+// target runs it. "-" is standard input. `abi`: 32 or 64, of the pointers of TensorFlow Lite Micro.
+// Errors: kBadModel; kInvalidArgument for an unknown target or abi.
 [[nodiscard]] Result<Inspection> inspect_file(const std::string& path,
-                                              const std::string& target = {});
+                                              const std::string& target = {}, int32_t abi = 32);
 
 }  // namespace edgesage

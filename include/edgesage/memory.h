@@ -18,8 +18,11 @@ struct ArenaSize {
   std::optional<int64_t> scratch_bytes;      // what buffers of kernels add to that
   std::optional<int64_t> runtime_bytes;      // what stays allocated beside: state, tables
   std::optional<int64_t> total_bytes;        // the sum
-  std::string abi;                           // "64", "32"
-  std::string reason;                        // why there are no figures
+  // An arena of this size is enough at any moment, preparing the model included; a bound. Empty
+  // where the runtime makes its arena itself.
+  std::optional<int64_t> sufficient_bytes;
+  std::string abi;     // "64", "32"
+  std::string reason;  // why there are no figures
 };
 
 // A tensor, or a buffer of a kernel, in an arena.
@@ -44,6 +47,14 @@ struct ArenaSaving {
   std::vector<int32_t> order;  // the other order of the operators; empty for other changes
 };
 
+// What one kind of structure of the runtime takes of `runtime_bytes`.
+struct ArenaAllocation {
+  std::string name;
+  int64_t used_bytes = 0;  // with what alignment adds
+  int64_t requested_bytes = 0;
+  int64_t count = 0;
+};
+
 struct ArenaPlan {
   std::string runtime;  // whose planner: "LiteRT 2.3.0, built-in kernels, one thread"
   ArenaSize size;
@@ -51,7 +62,8 @@ struct ArenaPlan {
   std::optional<int64_t> persistent_bytes;  // allocated once, never given back
   std::optional<int64_t> heap_bytes;        // allocated outside both
   std::vector<ArenaEntry> entries;
-  int32_t peak_operator = -1;            // where most of the arena is in use
+  std::vector<ArenaAllocation> allocations;  // where the runtime's are known one by one
+  int32_t peak_operator = -1;                // where most of the arena is in use
   int64_t peak_live_bytes = 0;           // in use there; less than arena_bytes where gaps remain
   std::vector<ArenaSaving> savings;      // largest saving first
   std::vector<std::string> not_counted;  // what else needs memory, and why it is not in the figures

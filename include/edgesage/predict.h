@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "edgesage/memory.h"
+
 #include "edgesage/result.h"
 
 namespace edgesage {
@@ -49,6 +51,7 @@ struct Prediction {
   std::optional<Interval> energy_mj;       // one inference, as the labels were measured
   std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
   int64_t activations_bytes = 0;           // peak of live activations, by planning
+  ArenaSize tflm_arena;                    // under TensorFlow Lite Micro, whatever the device
   int64_t weights_bytes = 0;
   int64_t macs = 0;
   std::map<std::string, std::string> missing;  // quantity -> why it is not known

@@ -94,7 +94,7 @@ int64_t lowest_gap(std::vector<Placed>& neighbours, int64_t bytes) {
 }  // namespace
 
 Result<GreedyPlan> greedy_plan(std::span<const PlanBuffer> buffers) {
-  constexpr int64_t kMostWork = 300'000'000;
+  constexpr int64_t kMostWork = 100'000'000;
   GreedyPlan plan;
   plan.offsets.resize(buffers.size());
   PlacedByTime placed(buffers);

@@ -27,7 +27,7 @@ struct GreedyPlan {
 };
 
 // Needs `first <= last` of each buffer. Cost: n log n, and for each buffer the number of those that
-// live at the same time; kUnsupported where these are too many together (some hundred million),
+// live at the same time; kUnsupported where these are too many together (a hundred million),
 // which is far above what the runtime can plan itself.
 [[nodiscard]] Result<GreedyPlan> greedy_plan(std::span<const PlanBuffer> buffers);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -158,8 +159,7 @@ class Arena {
     });
     if (!variables.empty()) {
       tail_.buffer(tflm::kResourceVariables.of(abi_).size);
-      tail_.buffer(tflm::kResourceVariable.of(abi_).size *
-                   static_cast<int64_t>(variables.size()));
+      tail_.buffer(tflm::kResourceVariable.of(abi_).size * static_cast<int64_t>(variables.size()));
     }
     tail_.take(kInterpreter, tflm::kBuiltinDataAllocator);
     tail_.take(kInterpreter, tflm::kSubgraphAllocations,
@@ -196,8 +196,7 @@ class Arena {
     if (missing) return tl::unexpected(*missing);
     each_operator([&](size_t, const Operator& op) {
       const TflmKernel* kernel = tflm_kernel(op.kind);
-      if (kernel->data.of(abi_).size > 0)
-        tail_.buffer(kernel->data.of(abi_).size);
+      if (kernel->data.of(abi_).size > 0) tail_.buffer(kernel->data.of(abi_).size);
     });
     for (size_t s = 0; s < graph_.subgraphs.size(); ++s)
       for (size_t i = 0; i < graph_.subgraphs[s].operators.size(); ++i)
@@ -217,6 +216,7 @@ class Arena {
     for (const int64_t bytes : memory->persistent) tail_.buffer(bytes);
     for (const int64_t bytes : memory->scratch)
       scratch_.push_back({static_cast<int32_t>(s), static_cast<int32_t>(i), bytes});
+    note_preparation(subgraph, op);
     if (op.kind == OpKind::kReshape) resolve_reshape(s, op);
     if (op.kind == OpKind::kVarHandle && !op.outputs.empty())
       handles_[{s, op.outputs.front()}] = variable_name(op);
@@ -269,8 +269,7 @@ class Arena {
       const auto data = graph_.buffers[static_cast<size_t>(entry.buffer)].data;
       std::vector<int32_t> words(data.size() / sizeof(int32_t));
       if (!words.empty()) std::memcpy(words.data(), data.data(), words.size() * sizeof(int32_t));
-      if (words.size() < 3 || std::cmp_not_equal(words[2], tensors) ||
-          words.size() - 3 < tensors)
+      if (words.size() < 3 || std::cmp_not_equal(words[2], tensors) || words.size() - 3 < tensors)
         return make_error(ErrorCode::kUnsupported, std::string(kOfflinePlan),
                           fmt::format("does not hold one offset for each of {} tensors", tensors));
       offline_.assign(words.begin() + 3, words.begin() + 3 + static_cast<std::ptrdiff_t>(tensors));
@@ -281,6 +280,46 @@ class Arena {
   [[nodiscard]] int64_t offline_offset(size_t index) const {
     return offline_.empty() ? -1 : offline_[index];
   }
+
+  // While operators are prepared, the head holds requests for scratch memory, and above them what a
+  // kernel looks at: a full tensor for each operand, convolutions twice.
+  void note_preparation(const Subgraph& subgraph, const Operator& op) {
+    int64_t looked_at = 0;
+    for (const std::vector<int32_t>* operands : {&op.inputs, &op.outputs, &op.intermediates})
+      for (const int32_t tensor : *operands)
+        if (tensor != kNoTensor)
+          looked_at += full_tensor_bytes(subgraph.tensors[static_cast<size_t>(tensor)]);
+    note_need(requests_bytes() + 2 * looked_at + tail_.used());
+  }
+
+  [[nodiscard]] int64_t full_tensor_bytes(const Tensor& tensor) const {
+    const Quantization& quantization = tensor.quantization;
+    int64_t bytes = tflm::kTensor.of(abi_).size;
+    if (!quantization.scale.empty() && !quantization.zero_point.empty())
+      bytes += tflm::kAffineQuantization.of(abi_).size +
+               round_up(tflm::int_array_bytes(static_cast<int64_t>(quantization.scale.size())), 8);
+    return bytes;
+  }
+
+  [[nodiscard]] int64_t requests_bytes() const {
+    return tflm::kScratchRequest.of(abi_).size *
+           (static_cast<int64_t>(scratch_.size()) + tflm::kScratchRequestsPerOperator);
+  }
+
+  // The planner's own tables, in the room that the plan is for.
+  void note_planning() {
+    const auto infos =
+        std::accumulate(bytes_.begin(), bytes_.end(), static_cast<int64_t>(scratch_.size()),
+                        [](int64_t sum, const auto& of_subgraph) {
+                          return sum + static_cast<int64_t>(of_subgraph.size());
+                        });
+    const int64_t offsets = tflm::kPointer.of(abi_).size * static_cast<int64_t>(bytes_.size());
+    note_need(requests_bytes() + offsets + tflm::kAllocationInfo.of(abi_).size * infos +
+              tflm::kPlannerBytesPerBuffer * static_cast<int64_t>(wanted_.size()) +
+              2 * tflm::kArenaAlignment + tail_.used());
+  }
+
+  void note_need(int64_t bytes) { needed_ = std::max(needed_, bytes); }
 
   void allocate_variables() {
     size_t index = 0;
@@ -321,6 +360,7 @@ class Arena {
       add_buffer({request.subgraph, kNoTensor, request.op, request.bytes, 0, 0, 0}, -1,
                  lifetimes.operators[static_cast<size_t>(request.subgraph)]
                                     [static_cast<size_t>(request.op)]);
+    note_planning();
     EDGESAGE_ASSIGN_OR_RETURN(const GreedyPlan all, greedy_plan(wanted_));
     for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].offset = all.offsets[i];
     head_ = all.bytes;
@@ -353,10 +393,12 @@ class Arena {
     arena.scratch_bytes = head_ - activations_;
     arena.runtime_bytes = tail_.used();
     arena.total_bytes = head_ + tail_.used();
+    note_need(arena.total_bytes);
+    arena.sufficient_bytes = round_up(needed_, tflm::kArenaAlignment);
     if (arena.total_bytes > std::numeric_limits<int32_t>::max())
-      return make_error(ErrorCode::kUnsupported, "",
-                        fmt::format("needs {} bytes; TensorFlow Lite Micro plans below 2 GB",
-                                    arena.total_bytes));
+      return make_error(
+          ErrorCode::kUnsupported, "",
+          fmt::format("needs {} bytes; TensorFlow Lite Micro plans below 2 GB", arena.total_bytes));
     arena.allocations = tail_.take_allocations();
     arena.buffers = std::move(buffers_);
     return arena;
@@ -375,12 +417,11 @@ class Arena {
   std::vector<TflmBuffer> buffers_;
   int64_t activations_ = 0;
   int64_t head_ = 0;
+  int64_t needed_ = 0;  // at any moment so far
 };
 
 }  // namespace
 
-Result<TflmArena> tflm_arena(const Graph& graph, TflmAbi abi) {
-  return Arena(graph, abi).run();
-}
+Result<TflmArena> tflm_arena(const Graph& graph, TflmAbi abi) { return Arena(graph, abi).run(); }
 
 }  // namespace edgesage

@@ -42,6 +42,10 @@ struct TflmArena {
   int64_t scratch_bytes = 0;      // what these add to the plan
   int64_t runtime_bytes = 0;      // the tail
   int64_t total_bytes = 0;        // of the three
+  // An arena of this size is enough to prepare the model and to run it. Preparing needs more than
+  // `total_bytes` for a moment where there are many tensors and small ones. A bound, not to the
+  // byte; a multiple of 16.
+  int64_t sufficient_bytes = 0;
   std::vector<TflmAllocation> allocations;  // of the tail; used_bytes sum to runtime_bytes
   std::vector<TflmBuffer> buffers;          // of the head
 };

@@ -12,8 +12,10 @@ std::array<int64_t, 2> called_subgraphs(const Operator& op) {
       return {op.attr_int("then_subgraph_index", 0), op.attr_int("else_subgraph_index", 0)};
     case OpKind::kWhile:
       return {op.attr_int("cond_subgraph_index", 0), op.attr_int("body_subgraph_index", 0)};
-    case OpKind::kCallOnce: return {op.attr_int("init_subgraph_index", 0), -1};
-    default: return {-1, -1};
+    case OpKind::kCallOnce:
+      return {op.attr_int("init_subgraph_index", 0), -1};
+    default:
+      return {-1, -1};
   }
 }
 

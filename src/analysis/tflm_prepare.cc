@@ -22,6 +22,11 @@ class Preparation {
     if (kernel == nullptr) return refuse("TensorFlow Lite Micro has no such operator");
     EDGESAGE_RETURN_IF_ERROR(check_types(*kernel));
     EDGESAGE_RETURN_IF_ERROR(check_quantized_sum());
+    EDGESAGE_RETURN_IF_ERROR(check_broadcast());
+    constexpr size_t kMostParts = 10;
+    if (op().kind == OpKind::kConcatenation && op().inputs.size() > kMostParts)
+      return refuse(fmt::format("its kernel takes {} inputs at most, not {}", kMostParts,
+                                op().inputs.size()));
     EDGESAGE_RETURN_IF_ERROR(prepare(kernel->prepare));
     return std::move(memory_);
   }
@@ -73,6 +78,15 @@ class Preparation {
                               op().inputs.front()));
   }
 
+  Status check_broadcast() const {
+    const Tensor* output = at(op().outputs, 0);
+    constexpr size_t kMostDimensions = 5;
+    if (op().kind != OpKind::kBroadcastTo || output == nullptr) return {};
+    if (output->shape.size() <= kMostDimensions) return {};
+    return refuse(fmt::format("its kernel takes {} dimensions at most, not {}", kMostDimensions,
+                              output->shape.size()));
+  }
+
   // Sums of integers are rescaled to the output's scale.
   Status check_quantized_sum() const {
     const Tensor* output = at(op().outputs, 0);
@@ -88,10 +102,10 @@ class Preparation {
   // float32 with float32, int8 with int8 or packed int4, int16 with int8.
   Status check_weights(const Tensor& activations, const Tensor& weights) const {
     const DataType from = activations.type, with = weights.type;
-    const bool fits = (from == DataType::kFloat32 && with == DataType::kFloat32) ||
-                      (from == DataType::kInt16 && with == DataType::kInt8) ||
-                      (from == DataType::kInt8 &&
-                       (with == DataType::kInt8 || with == DataType::kInt4));
+    const bool fits =
+        (from == DataType::kFloat32 && with == DataType::kFloat32) ||
+        (from == DataType::kInt16 && with == DataType::kInt8) ||
+        (from == DataType::kInt8 && (with == DataType::kInt8 || with == DataType::kInt4));
     if (fits) return {};
     return refuse(fmt::format("its kernel does not take {} with {} weights", type_name(from),
                               type_name(with)));
@@ -106,24 +120,42 @@ class Preparation {
   Status prepare(TflmPrepare what) {
     switch (what) {
       case TflmPrepare::kNothing:
-      case TflmPrepare::kAssignVariable: return {};
-      case TflmPrepare::kAddN: return add_n();
-      case TflmPrepare::kBatchMatMul: return batch_matmul();
-      case TflmPrepare::kConvolution: return convolution(0);
-      case TflmPrepare::kDepthwise: return convolution(3);
-      case TflmPrepare::kCumSum: return data_when_int8(36);
-      case TflmPrepare::kLogSoftmax: return data_when_int8(abi_ == TflmAbi::k64 ? 40 : 28);
-      case TflmPrepare::kEmbeddingLookup: return embedding_lookup();
-      case TflmPrepare::kFullyConnected: return fully_connected();
-      case TflmPrepare::kLstm: return lstm();
-      case TflmPrepare::kMeanOrSum: return reduce(true);
-      case TflmPrepare::kReduce: return reduce(false);
-      case TflmPrepare::kMirrorPad: return mirror_pad();
-      case TflmPrepare::kOwnOutputDims: return own_output_dims();
-      case TflmPrepare::kReshape: return reshape();
-      case TflmPrepare::kSoftmax: return softmax();
-      case TflmPrepare::kSvdf: return svdf();
-      case TflmPrepare::kTransposeConvolution: return transpose_convolution();
+      case TflmPrepare::kAssignVariable:
+        return {};
+      case TflmPrepare::kAddN:
+        return add_n();
+      case TflmPrepare::kBatchMatMul:
+        return batch_matmul();
+      case TflmPrepare::kConvolution:
+        return convolution(0);
+      case TflmPrepare::kDepthwise:
+        return convolution(3);
+      case TflmPrepare::kCumSum:
+        return data_when_int8(36);
+      case TflmPrepare::kLogSoftmax:
+        return data_when_int8(abi_ == TflmAbi::k64 ? 40 : 28);
+      case TflmPrepare::kEmbeddingLookup:
+        return embedding_lookup();
+      case TflmPrepare::kFullyConnected:
+        return fully_connected();
+      case TflmPrepare::kLstm:
+        return lstm();
+      case TflmPrepare::kMeanOrSum:
+        return reduce(true);
+      case TflmPrepare::kReduce:
+        return reduce(false);
+      case TflmPrepare::kMirrorPad:
+        return mirror_pad();
+      case TflmPrepare::kOwnOutputDims:
+        return own_output_dims();
+      case TflmPrepare::kReshape:
+        return reshape();
+      case TflmPrepare::kSoftmax:
+        return softmax();
+      case TflmPrepare::kSvdf:
+        return svdf();
+      case TflmPrepare::kTransposeConvolution:
+        return transpose_convolution();
     }
     return {};
   }
@@ -236,8 +268,8 @@ class Preparation {
       if (input(absent) != nullptr)
         return refuse("its kernel has no peepholes, projection or layer normalisation");
     if (cell->type != DataType::kInt16 && cell->type != DataType::kFloat32)
-      return refuse(fmt::format("its kernel does not take a cell state of {}",
-                                type_name(cell->type)));
+      return refuse(
+          fmt::format("its kernel does not take a cell state of {}", type_name(cell->type)));
     const int64_t batch = sequence->shape[op().attr_int("time_major", 0) != 0 ? 1 : 0];
     for (int gate = 0; gate < 4; ++gate)
       scratch(batch * hidden->shape[1] * bits_per_element(cell->type) / 8);

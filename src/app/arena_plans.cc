@@ -7,6 +7,7 @@
 
 #include "src/analysis/litert_arena.h"
 #include "src/analysis/litert_savings.h"
+#include "src/analysis/tflm_arena.h"
 
 namespace edgesage::app {
 namespace {
@@ -22,9 +23,32 @@ std::string_view memory_name(TensorMemory memory) {
   }
 }
 
+// What the file says of a tensor in an arena.
+class TensorFacts {
+ public:
+  explicit TensorFacts(const Subgraph& subgraph)
+      : subgraph_(subgraph),
+        inputs_(subgraph.inputs.begin(), subgraph.inputs.end()),
+        outputs_(subgraph.outputs.begin(), subgraph.outputs.end()) {}
+
+  void fill(ArenaEntry& entry) const {
+    const Tensor& tensor = subgraph_.tensors[static_cast<size_t>(entry.tensor)];
+    entry.name = tensor.name;
+    entry.type = type_name(tensor.type);
+    entry.shape = tensor.shape;
+    entry.role = tensor.is_variable                ? "variable"
+                 : inputs_.contains(entry.tensor)  ? "input"
+                 : outputs_.contains(entry.tensor) ? "output"
+                                                   : "activation";
+  }
+
+ private:
+  const Subgraph& subgraph_;
+  std::unordered_set<int32_t> inputs_, outputs_;
+};
+
 std::vector<ArenaEntry> entries_of(const Subgraph& subgraph, const LiteRtArena& arena) {
-  const std::unordered_set<int32_t> inputs(subgraph.inputs.begin(), subgraph.inputs.end());
-  const std::unordered_set<int32_t> outputs(subgraph.outputs.begin(), subgraph.outputs.end());
+  const TensorFacts facts(subgraph);
   std::vector<ArenaEntry> entries;
   entries.reserve(arena.blocks.size());
   for (const LiteRtBlock& block : arena.blocks) {
@@ -43,17 +67,54 @@ std::vector<ArenaEntry> entries_of(const Subgraph& subgraph, const LiteRtArena& 
       entry.role = "scratch";
       continue;
     }
-    const Tensor& tensor = subgraph.tensors[static_cast<size_t>(block.tensor)];
-    entry.name = tensor.name;
-    entry.type = type_name(tensor.type);
-    entry.shape = tensor.shape;
-    entry.role = tensor.is_variable                            ? "variable"
-                 : block.memory == TensorMemory::kHeapConstant ? "constant"
-                 : inputs.contains(block.tensor)               ? "input"
-                 : outputs.contains(block.tensor)              ? "output"
-                                                               : "activation";
+    facts.fill(entry);
+    if (block.memory == TensorMemory::kHeapConstant && entry.role != "variable")
+      entry.role = "constant";
   }
   return entries;
+}
+
+// Steps count from the entry into the subgraph, operators from 0.
+int32_t operator_of_step(int32_t step) { return std::max(step - 1, 0); }
+
+std::vector<ArenaEntry> entries_of(const Subgraph& subgraph, const TflmArena& arena) {
+  const TensorFacts facts(subgraph);
+  std::vector<ArenaEntry> entries;
+  entries.reserve(arena.buffers.size());
+  for (const TflmBuffer& buffer : arena.buffers) {
+    ArenaEntry& entry = entries.emplace_back();
+    entry.tensor = buffer.tensor;
+    entry.op = buffer.op;
+    entry.memory = "arena";
+    entry.bytes = buffer.bytes;
+    entry.offset = buffer.offset;
+    entry.first = operator_of_step(buffer.first_step);
+    entry.last = operator_of_step(buffer.last_step);
+    if (buffer.tensor != kNoTensor) {
+      facts.fill(entry);
+    } else {
+      entry.name = "scratch";
+      entry.role = "scratch";
+    }
+  }
+  return entries;
+}
+
+// Where most of the entries' bytes are in use at once.
+void find_peak(size_t operators, ArenaPlan& plan) {
+  std::vector<int64_t> change(operators + 1, 0);
+  for (const ArenaEntry& entry : plan.entries) {
+    if (static_cast<size_t>(entry.last) >= operators) return;
+    change[static_cast<size_t>(entry.first)] += entry.bytes;
+    change[static_cast<size_t>(entry.last) + 1] -= entry.bytes;
+  }
+  int64_t live = 0;
+  for (size_t i = 0; i < operators; ++i) {
+    live += change[i];
+    if (live <= plan.peak_live_bytes) continue;
+    plan.peak_live_bytes = live;
+    plan.peak_operator = static_cast<int32_t>(i);
+  }
 }
 
 std::string saving_text(const Subgraph& subgraph, const LiteRtSaving& saving) {
@@ -100,6 +161,43 @@ ArenaPlan litert_arena_plan(const Graph& graph) {
   plan.peak_live_bytes = peak.live_bytes;
   for (const LiteRtSaving& saving : litert_savings(graph, planner, arena))
     plan.savings.push_back({saving_text(graph.main(), saving), saving.arena_bytes, saving.order});
+  return plan;
+}
+
+Status check_abi(int32_t abi) {
+  if (abi == 32 || abi == 64) return {};
+  return make_error(ErrorCode::kInvalidArgument, "abi",
+                    fmt::format("is {}; 32 and 64 are allowed", abi));
+}
+
+ArenaPlan tflm_arena_plan(const Graph& graph, int32_t abi) {
+  ArenaPlan plan;
+  plan.runtime = abi == 64 ? "TensorFlow Lite Micro, Python package, reference kernels"
+                           : "TensorFlow Lite Micro, Cortex-M, reference kernels";
+  plan.size.abi = std::to_string(abi);
+  if (graph.format == "ncnn" || graph.format == "onnx") {
+    plan.size.reason = fmt::format("TensorFlow Lite Micro does not run {} files", graph.format);
+    return plan;
+  }
+  const auto arena = tflm_arena(graph, abi == 64 ? TflmAbi::k64 : TflmAbi::k32);
+  if (!arena) {
+    plan.size.reason = arena.error().to_string();
+    return plan;
+  }
+  plan.size.activations_bytes = arena->activations_bytes;
+  plan.size.scratch_bytes = arena->scratch_bytes;
+  plan.size.runtime_bytes = arena->runtime_bytes;
+  plan.size.total_bytes = arena->total_bytes;
+  plan.size.sufficient_bytes = arena->sufficient_bytes;
+  plan.arena_bytes = arena->activations_bytes + arena->scratch_bytes;
+  plan.persistent_bytes = arena->runtime_bytes;
+  plan.heap_bytes = 0;
+  for (const TflmAllocation& entry : arena->allocations)
+    plan.allocations.push_back(
+        {std::string(entry.name), entry.used_bytes, entry.requested_bytes, entry.count});
+  if (graph.subgraphs.size() > 1) return plan;
+  plan.entries = entries_of(graph.main(), *arena);
+  find_peak(graph.main().operators.size(), plan);
   return plan;
 }
 

@@ -114,7 +114,7 @@ void describe_tables(const Graph& graph, Inspection& out) {
 
 Result<Inspection> inspect_model(const std::string& path, const InspectOptions& options) {
   EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path, options.read));
-  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, options.target));
+  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, options.target, options.abi));
   if (options.strict && !out.unsupported.empty())
     return make_error(ErrorCode::kUnsupported, path, out.unsupported.front());
   out.model = path;
@@ -126,7 +126,8 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
 
 }  // namespace
 
-Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) {
+Result<Inspection> inspect_graph(const Graph& graph, const std::string& target, int32_t abi) {
+  EDGESAGE_RETURN_IF_ERROR(check_abi(abi));
   Inspection out;
   out.warnings = graph.warnings;
   describe_tables(graph, out);
@@ -142,6 +143,7 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target) 
   const Liveness alive = liveness(graph);
   out.memory = describe_memory(graph.main(), alive);
   out.memory.litert_arena = litert_arena_plan(graph);
+  out.memory.tflm_arena = tflm_arena_plan(graph, abi);
   add_operators(graph, alive, out);
   collect_warnings(graph, out.warnings, out.unsupported);
   std::optional<Expansion> expansion;
@@ -171,8 +173,9 @@ Answers<Inspection> inspect(const InspectOptions& options) {
 
 namespace edgesage {
 
-Result<Inspection> inspect_file(const std::string& path, const std::string& target) {
-  return app::inspect_model(path, {.models = {}, .target = target, .read = {}, .strict = false});
+Result<Inspection> inspect_file(const std::string& path, const std::string& target, int32_t abi) {
+  return app::inspect_model(
+      path, {.models = {}, .target = target, .read = {}, .strict = false, .abi = abi});
 }
 
 }  // namespace edgesage

@@ -16,12 +16,14 @@ struct InspectOptions {
   std::string target;               // empty: no target
   ReadOptions read;                 // shapes of inputs
   bool strict = false;              // kUnsupported for models with something unsupported
+  int32_t abi = 32;                 // of TensorFlow Lite Micro: 32 or 64
 };
 
 // One answer a model, in order.
 [[nodiscard]] Answers<Inspection> inspect(const InspectOptions& options);
 
-// Describes a graph; `target` as in inspect_file. kInvalidArgument for an unknown target.
-[[nodiscard]] Result<Inspection> inspect_graph(const Graph& graph, const std::string& target);
+// Describes a graph; `target` and `abi` as in inspect_file. kInvalidArgument for unknown ones.
+[[nodiscard]] Result<Inspection> inspect_graph(const Graph& graph, const std::string& target,
+                                               int32_t abi = 32);
 
 }  // namespace edgesage::app

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/app/arena_plans.h"
 #include "src/app/inspect_tables.h"
 #include "src/app/predictors.h"
 #include "src/devices/worker_client.h"
@@ -78,9 +79,11 @@ Result<std::vector<Loaded>> load_predictors(const Context& context, const Predic
 }
 
 Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
-                          const std::string& model, bool strict, PredictWorkspace& workspace) {
+                          const std::string& model, const ArenaSize& tflm_arena, bool strict,
+                          PredictWorkspace& workspace) {
   if (!graph) return tl::unexpected(graph.error());
   Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options, workspace);
+  prediction.tflm_arena = tflm_arena;
   if (!loaded.warning.empty()) prediction.warnings.push_back(loaded.warning);
   if (!strict) return prediction;
   std::vector<std::string> ignored, unsupported;
@@ -100,6 +103,7 @@ Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
 }  // namespace
 
 Result<Answers<Prediction>> predict_models(const Context& context, const PredictRequest& request) {
+  EDGESAGE_RETURN_IF_ERROR(check_abi(request.abi));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Loaded> predictors,
                             load_predictors(context, request));
   Answers<Prediction> answers;
@@ -110,10 +114,11 @@ Result<Answers<Prediction>> predict_models(const Context& context, const Predict
     Result<Graph> graph = read_model(model, request.read);
     // A model without subgraphs computes nothing; one that is empty says so.
     if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
+    const ArenaSize tflm_arena = graph ? tflm_arena_plan(*graph, request.abi).size : ArenaSize{};
     for (const Loaded& loaded : predictors) {
       context.report(static_cast<int64_t>(answers.size()), total, model);
       answers.push_back({model, loaded.predictor.data().device,
-                         answer(loaded, graph, model, request.strict, workspace)});
+                         answer(loaded, graph, model, tflm_arena, request.strict, workspace)});
     }
   }
   return answers;

@@ -18,6 +18,7 @@ struct PredictRequest {
   ReadOptions read;                     // shapes of inputs
   double level = 0.9;                   // of the intervals
   bool bfloat16 = false;                // weights in half the precision
+  int32_t abi = 32;                     // of TensorFlow Lite Micro: 32 or 64
   bool strict = false;  // kUnsupported for models outside the range, or with unknown operators
 };
 

@@ -66,6 +66,9 @@ std::string summary(const Inspection& model) {
     card(text, human_bytes(*model.memory.activations_bytes), "activations alive at once");
   if (const auto& total = model.memory.litert_arena.size.total_bytes)
     card(text, human_bytes(*total), "working memory in LiteRT");
+  if (const auto& total = model.memory.tflm_arena.size.total_bytes)
+    card(text, human_bytes(*total),
+         fmt::format("arena in TensorFlow Lite Micro, {}-bit", model.memory.tflm_arena.size.abi));
   return text + "</div>";
 }
 
@@ -110,6 +113,8 @@ std::string model_section(const Inspection& model, size_t number) {
   text += "<h2>Memory over time</h2>";
   if (!model.memory.litert_arena.runtime.empty())
     text += arena_section(model.memory.litert_arena, model, fmt::format("litert-{}", number));
+  if (model.memory.tflm_arena.size.total_bytes && !model.memory.tflm_arena.entries.empty())
+    text += arena_section(model.memory.tflm_arena, model, fmt::format("tflm-{}", number));
   return text + operators_table(model);
 }
 

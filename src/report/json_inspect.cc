@@ -5,8 +5,6 @@
 namespace edgesage::report {
 namespace {
 
-constexpr const char* kNoPlanner = "not planned by this version; activations are by lifetime";
-
 Json tensor_json(const InspectedTensor& tensor) {
   if (tensor.index < 0) return nullptr;
   Json out = {{"index", tensor.index}, {"name", tensor.name}, {"type", tensor.type}};
@@ -56,12 +54,13 @@ Json subgraphs_json(const Inspection& model) {
 
 Json memory_json(const InspectedMemory& memory) {
   const auto& peak = memory.activations_bytes;
-  Json reason = {{"tflm_arena", kNoPlanner}};
+  Json reason = Json::object();
+  if (!memory.tflm_arena.size.reason.empty()) reason["tflm_arena"] = memory.tflm_arena.size.reason;
   if (!memory.litert_arena.size.reason.empty())
     reason["litert_arena"] = memory.litert_arena.size.reason;
   return {{"value", or_null(peak)},
           {"activations", or_null(peak)},
-          {"tflm_arena", nullptr},
+          {"tflm_arena", arena_json(memory.tflm_arena)},
           {"litert_arena", arena_json(memory.litert_arena)},
           {"reason", std::move(reason)},
           {"operator", memory.peak_operator < 0 ? Json(nullptr) : Json(memory.peak_operator)},

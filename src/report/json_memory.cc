@@ -24,19 +24,26 @@ Json entry_json(const ArenaEntry& entry) {
 
 }  // namespace
 
+Json arena_size_json(const ArenaSize& size) {
+  if (!size.total_bytes) return nullptr;
+  Json out = {{"abi", size.abi},
+              {"activations_bytes", or_null(size.activations_bytes)},
+              {"scratch_bytes", or_null(size.scratch_bytes)},
+              {"runtime_bytes", or_null(size.runtime_bytes)},
+              {"total_bytes", or_null(size.total_bytes)}};
+  if (size.sufficient_bytes) out["sufficient_bytes"] = *size.sufficient_bytes;
+  return out;
+}
+
 Json arena_json(const ArenaPlan& plan) {
   if (!plan.size.total_bytes) return nullptr;
-  Json out = {{"runtime", plan.runtime},
-              {"abi", plan.size.abi},
-              {"activations_bytes", or_null(plan.size.activations_bytes)},
-              {"scratch_bytes", or_null(plan.size.scratch_bytes)},
-              {"runtime_bytes", or_null(plan.size.runtime_bytes)},
-              {"total_bytes", or_null(plan.size.total_bytes)},
+  Json out = arena_size_json(plan.size);
+  out.update({{"runtime", plan.runtime},
               {"arena_bytes", or_null(plan.arena_bytes)},
               {"persistent_bytes", or_null(plan.persistent_bytes)},
               {"heap_bytes", or_null(plan.heap_bytes)},
               {"peak_operator", plan.peak_operator < 0 ? Json(nullptr) : Json(plan.peak_operator)},
-              {"peak_live_bytes", plan.peak_live_bytes}};
+              {"peak_live_bytes", plan.peak_live_bytes}});
   Json savings = Json::array();
   for (const ArenaSaving& saving : plan.savings) {
     Json one = {{"what", saving.what}, {"arena_bytes", saving.arena_bytes}};
@@ -45,6 +52,14 @@ Json arena_json(const ArenaPlan& plan) {
   }
   out["savings"] = std::move(savings);
   out["not_counted"] = plan.not_counted;
+  Json allocations = Json::array();
+  for (const ArenaAllocation& one : plan.allocations)
+    if (one.count > 0)
+      allocations.push_back({{"name", one.name},
+                             {"used_bytes", one.used_bytes},
+                             {"requested_bytes", one.requested_bytes},
+                             {"count", one.count}});
+  if (!allocations.empty()) out["allocations"] = std::move(allocations);
   Json entries = Json::array();
   for (const ArenaEntry& entry : plan.entries) entries.push_back(entry_json(entry));
   out["entries"] = std::move(entries);

@@ -7,6 +7,7 @@
 namespace edgesage::report {
 
 // null where there is no plan. The keys are in docs/json.md.
+[[nodiscard]] Json arena_size_json(const ArenaSize& size);
 [[nodiscard]] Json arena_json(const ArenaPlan& plan);
 
 }  // namespace edgesage::report

@@ -3,6 +3,7 @@
 #include "src/base/csv.h"
 #include "src/base/text.h"
 #include "src/report/json_common.h"
+#include "src/report/json_memory.h"
 #include "src/report/predict.h"
 
 namespace edgesage::report {
@@ -55,7 +56,10 @@ Json prediction_json(const Prediction& prediction) {
   out["activations_bytes"] = prediction.activations_bytes;
   out["weights_bytes"] = prediction.weights_bytes;
   out["macs"] = prediction.macs;
+  out["tflm_arena"] = arena_size_json(prediction.tflm_arena);
   out["missing"] = texts_json(prediction.missing);
+  if (!prediction.tflm_arena.reason.empty())
+    out["missing"]["tflm_arena"] = prediction.tflm_arena.reason;
   if (!prediction.energy_mj && !out["missing"].contains("energy_mj"))
     out["missing"]["energy_mj"] = kNoEnergy;
   out["in_range"] = prediction.in_range;

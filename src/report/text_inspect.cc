@@ -96,6 +96,9 @@ std::string arena_text(std::string_view label, const ArenaPlan& plan) {
                   human_bytes(*plan.size.total_bytes), grouped(plan.size.total_bytes),
                   grouped(plan.size.activations_bytes), grouped(plan.size.scratch_bytes),
                   grouped(plan.size.runtime_bytes));
+  if (plan.size.sufficient_bytes)
+    text += fmt::format("                an arena of {} bytes is enough to prepare it too\n",
+                        grouped(plan.size.sufficient_bytes));
   if (!plan.savings.empty())
     text += fmt::format("                {}: {} bytes of arena instead of {}\n",
                         shown(plan.savings.front().what, 60),
@@ -177,8 +180,10 @@ std::string model_text(const Inspection& model) {
   std::string text = fmt::format("{}: {}, {}", model.model, model.format, model.dtype);
   if (model.file_bytes) text += fmt::format(", {}", human_bytes(*model.file_bytes));
   text += '\n' + summary(model) + memory_text(model) +
-          arena_text("LiteRT arena", model.memory.litert_arena) + types_text(model) +
-          signatures_text(model) + operators_text(model);
+          arena_text("LiteRT arena", model.memory.litert_arena) +
+          arena_text(fmt::format("TFLM {}-bit", model.memory.tflm_arena.size.abi),
+                     model.memory.tflm_arena) +
+          types_text(model) + signatures_text(model) + operators_text(model);
   if (model.target) text += target_text(*model.target);
   std::vector<std::string> warnings = model.warnings;
   if (model.target)

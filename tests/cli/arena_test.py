@@ -56,6 +56,56 @@ class LiteRtAddresses(ToolTest):
                 self.assertEqual(self.agree(paths, 2), [], space)
 
 
+class TflmAllocations(ToolTest):
+    """TensorFlow Lite Micro's own record: head, tail and every kind of allocation."""
+
+    def setUp(self):
+        super().setUp()
+        require(self, runtimes(), "tflite-micro in .venv (./dev setup)")
+        self.check_arena = check_arena()
+
+    def agree(self, paths, least):
+        oracle = self.check_arena.Oracle("tflm")
+        compared, wrong = 0, []
+        for path in paths:
+            actual = oracle.ask(path)
+            plan = self.check_arena.planned(str(TOOL), path, "tflm")
+            if "refused" in actual:
+                if plan is not None:
+                    wrong.append(f"{path}: planned, but {actual['refused']}")
+                continue
+            if plan is None:
+                reason = self.check_arena.why_not_planned(str(TOOL), path, "tflm")
+                if actual["runs"] and "custom operator" not in reason:
+                    wrong.append(f"{path}: not planned, {reason}")
+                continue
+            compared += 1
+            sizes = [(plan["arena_bytes"], actual["arena_bytes"]),
+                     (plan["persistent_bytes"], actual["persistent_bytes"]),
+                     (plan["total_bytes"], actual["total_bytes"])]
+            differs = self.check_arena.allocations_differ(plan, actual)
+            tight = oracle.ask(f"{path}\t{plan['sufficient_bytes']}")
+            if tight.get("total_bytes") != actual["total_bytes"]:
+                wrong.append(f"{path}: does not fit into {plan['sufficient_bytes']} bytes: {tight}")
+            if differs or any(ours != theirs for ours, theirs in sizes):
+                wrong.append(f"{path}: {sizes}; {differs}")
+        oracle.close()
+        print(f"{compared} networks compared, {len(wrong)} differ", file=sys.stderr)
+        self.assertGreaterEqual(compared, least)
+        return wrong
+
+    def test_published_files(self):
+        require(self, data_dir(), "the published models (EDGESAGE_DATA_DIR)")
+        wrong = self.agree(self.check_arena.published_files(data_dir()), 100)
+        self.assertEqual(wrong, [])
+
+    def test_networks_of_every_space(self):
+        for space in self.check_arena.spaces(str(TOOL)):
+            paths = self.check_arena.generate(str(TOOL), space, 3, 977, self.dir / space)
+            if paths:
+                self.assertEqual(self.agree(paths, 3), [], space)
+
+
 class ArenaPage(ToolTest):
     def page(self, *models):
         text = self.check(run("inspect", *models, "--format", "html"), 0).out

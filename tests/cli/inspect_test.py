@@ -98,8 +98,12 @@ class InspectOwnNetwork(ToolTest):
         peak = model["peak_ram_bytes"]
         self.assertEqual(peak["activations"], max(op["live_bytes"] for op in model["operators"]))
         self.assertEqual(peak["activations"], sum(t["bytes"] for t in peak["tensors"]))
-        self.assertIsNone(peak["tflm_arena"])
-        self.assertTrue(peak["reason"]["tflm_arena"])
+        arena = peak["tflm_arena"]
+        self.assertEqual(arena["abi"], "32")
+        self.assertEqual(arena["total_bytes"], arena["activations_bytes"] + arena["scratch_bytes"]
+                         + arena["runtime_bytes"])
+        self.assertEqual(arena["runtime_bytes"], sum(one["used_bytes"]
+                                                     for one in arena["allocations"]))
 
     def test_a_device_adds_rows_and_placements(self):
         path = self.network()

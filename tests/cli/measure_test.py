@@ -3,7 +3,7 @@
 import sqlite3
 import unittest
 
-from support import ToolTest, require, run, runtimes
+from support import ToolTest, data_dir, require, run, runtimes
 
 
 class Measure(ToolTest):
@@ -40,6 +40,34 @@ class Measure(ToolTest):
         self.assertTrue(entry["protocol"])
         self.assertTrue(entry["environment"])
         self.assertTrue(entry["host_fingerprint"])
+
+    def test_tensorflow_lite_micro_reports_what_it_allocates(self):
+        path = self.network()
+        quick = ("--option", "max_time_ms=200", "--option", "min_time_ms=20", "--format", "json")
+        answer = self.check(run("measure", path, "--device", "tflm", *quick), 0)
+        entry, = answer.json()["measurements"]
+        self.assertEqual(entry["arena_total_bytes"],
+                         entry["arena_head_bytes"] + entry["arena_tail_bytes"])
+        self.assertGreater(entry["persistent_buffers_bytes"], 0)
+        self.assertEqual(entry["runtime"], "tflm-reference-kernels-x86")
+        self.assertEqual(entry["latency_ms"]["statistic"], "min")
+        self.assertEqual(entry["protocol"]["kernels"], "reference")
+        inspected = run("inspect", path, "--abi", "64", "--format", "json").json()
+        self.assertEqual(inspected["peak_ram_bytes"]["tflm_arena"]["total_bytes"],
+                         entry["arena_total_bytes"])
+        host = self.check(run("measure", path, "--device", "host-litert", *quick), 0).json()
+        self.assertEqual(entry["host_fingerprint"], host["measurements"][0]["host_fingerprint"])
+
+    def test_what_tensorflow_lite_micro_refuses_is_told_in_its_words(self):
+        require(self, data_dir(), "the published models (EDGESAGE_DATA_DIR)")
+        path, = (data_dir() / "models" / "tflite").rglob("*_simple_tile_op.tflite")
+        answer = self.check(run("measure", path, "--device", "tflm", "--format", "json"), 5)
+        entry, = answer.json()["measurements"]
+        self.assertEqual(entry["error"]["code"], 5)
+        self.assertIn("TILE", entry["error"]["message"])
+        inspected = self.check(run("inspect", path, "--format", "json"), 0).json()
+        self.assertIsNone(inspected["peak_ram_bytes"]["tflm_arena"])
+        self.assertIn("TILE", inspected["peak_ram_bytes"]["reason"]["tflm_arena"])
 
     def test_one_bad_file_does_not_spoil_the_others_and_the_store_keeps_the_rest(self):
         path = self.network()

@@ -1,5 +1,6 @@
 #include "src/app/inspect.h"
 #include "src/report/inspect.h"
+#include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
 #include "tools/edgesage/shape_flags.h"
 
@@ -27,6 +28,7 @@ Run declare_inspect(CLI::App& command, Session& session) {
       ->capture_default_str();
   command.add_flag("--strict", options->request.strict,
                    "Exit with 4 when something in a model is not known");
+  add_abi(command, options->request.abi);
   add_shapes(command, options->request.read);
   session.add_output(command);
   session.add_devices(command);

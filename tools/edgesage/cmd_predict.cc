@@ -1,5 +1,6 @@
 #include "src/app/predict.h"
 #include "src/report/predict.h"
+#include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
 #include "tools/edgesage/shape_flags.h"
 
@@ -39,6 +40,7 @@ Run declare_predict(CLI::App& command, Session& session) {
   command.add_flag("--strict", request.strict,
                    "Exit with 4 when a model is outside the predictor's range, or has operators "
                    "that are not known");
+  add_abi(command, request.abi);
   add_shapes(command, request.read);
   session.add_output(command);
   session.add_devices(command);

@@ -25,8 +25,8 @@ _KIND = re.compile(
 
 
 def quantities(printed):
-    """Bytes and counts by quantity, kinds that we do not know included. A known kind that is not printed has taken nothing: that is what the runtime's
-    silence means."""
+    """Bytes and counts by quantity, kinds that we do not know included. A known kind that is not
+    printed has taken nothing: that is what the runtime's silence means."""
     values = dict.fromkeys(QUANTITIES, 0)
     parts = dict(_PART.findall(printed))
     for part in PARTS:
