@@ -231,7 +231,9 @@ class Arena {
     const Tensor& from = subgraph.tensors[static_cast<size_t>(op.inputs.front())];
     const auto to = static_cast<size_t>(op.outputs.front());
     if (std::ranges::count(subgraph.tensors[to].shape, -1) != 1) return;
-    const int64_t one = tflm_tensor_bytes(Tensor{.type = subgraph.tensors[to].type}).value_or(0);
+    Tensor scalar;
+    scalar.type = subgraph.tensors[to].type;
+    const int64_t one = tflm_tensor_bytes(scalar).value_or(0);
     bytes_[s][to] = from.element_count() * one;
     resolved_.insert({s, static_cast<int32_t>(to)});
   }

@@ -71,7 +71,8 @@ class TflmAllocations(ToolTest):
             actual = oracle.ask(path)
             plan = self.check_arena.planned(str(TOOL), path, "tflm")
             if "refused" in actual:
-                if plan is not None:
+                # It prepares a file without a fixed shape, and crashes when it runs it.
+                if plan is not None and "crashed" not in actual["refused"]:
                     wrong.append(f"{path}: planned, but {actual['refused']}")
                 continue
             if plan is None:
