@@ -237,7 +237,7 @@ double Predictor::half_width(size_t quantity, double level, float spread,
                              const RangeVerdict& verdict) const {
   const PredictedQuantity& q = data_.quantities[quantity];
   double width = q.widths.empty() ? 0.0 : static_cast<double>(q.widths.back());
-  for (size_t i = 0; i < q.levels.size(); ++i) {
+  for (size_t i = 0; i < std::min(q.levels.size(), q.widths.size()); ++i) {
     if (static_cast<double>(q.levels[i]) >= level - 1e-6) {
       width = static_cast<double>(q.widths[i]);
       break;

@@ -1,6 +1,7 @@
 // What a store holds as a whole: counts, merging, checking.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "src/store/schema.h"
@@ -152,7 +153,8 @@ Result<MergeReport> Store::merge(const std::filesystem::path& other) {
 
 Status Store::verify() const {
   EDGESAGE_RETURN_IF_ERROR(impl_->guarded([&](SQLite::Database& db) -> Status {
-    const std::string found = db.execAndGet("PRAGMA integrity_check(1)").getString();
+    std::string found = db.execAndGet("PRAGMA integrity_check(1)").getString();
+    std::ranges::replace(found, '\n', ' ');
     SQLite::Statement foreign(db, "PRAGMA foreign_key_check");
     if (found == "ok" && !foreign.executeStep()) return {};
     return make_error(ErrorCode::kBadStore, path().string(),
