@@ -164,8 +164,12 @@ class RowReader {
   }
 
   tl::unexpected<Error> refuse(size_t index, std::string_view column, std::string what) const {
+    std::string message = fmt::format("{} {}", column, what);
+    // Cells may hold line breaks; an error is one line.
+    std::ranges::replace_if(
+        message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return make_error(ErrorCode::kBadStore, fmt::format("{}: row {}", where_, index + 1),
-                      fmt::format("{} {}", column, what));
+                      std::move(message));
   }
 
  private:
