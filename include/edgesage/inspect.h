@@ -95,6 +95,7 @@ struct InspectedMemory {
   std::vector<InspectedTensor> unknown;       // without a known size; not counted
   ArenaPlan litert_arena;                     // as LiteRT's own planner places them
   ArenaPlan tflm_arena;                       // as TensorFlow Lite Micro does
+  DelegatedMemory litert_xnnpack;             // the same with XNNPACK; empty where there is no plan
 };
 
 // A row is what the target executes: an operator, a part of one, or several fused.

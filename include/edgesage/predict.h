@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "edgesage/memory.h"
-
 #include "edgesage/result.h"
 
 namespace edgesage {
@@ -50,6 +49,7 @@ struct Prediction {
   std::string latency_statistic;           // "estimate" (a compiler's figure), "min"
   std::optional<Interval> energy_mj;       // one inference, as the labels were measured
   std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
+  DelegatedMemory litert_xnnpack;          // where that is the runtime: the parts of peak_ram_bytes
   int64_t activations_bytes = 0;           // peak of live activations, by planning
   ArenaSize tflm_arena;                    // under TensorFlow Lite Micro, whatever the device
   int64_t weights_bytes = 0;

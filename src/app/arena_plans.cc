@@ -8,6 +8,7 @@
 #include "src/analysis/litert_arena.h"
 #include "src/analysis/litert_savings.h"
 #include "src/analysis/tflm_arena.h"
+#include "src/analysis/xnnpack_memory.h"
 
 namespace edgesage::app {
 namespace {
@@ -127,18 +128,20 @@ std::string saving_text(const Subgraph& subgraph, const LiteRtSaving& saving) {
                       : fmt::format("without tensor {} ({})", block.tensor, name);
 }
 
+bool runs_on_litert(const Graph& graph) {
+  return !graph.subgraphs.empty() && graph.format != "ncnn" && graph.format != "onnx";
+}
+
 }  // namespace
 
 ArenaPlan litert_arena_plan(const Graph& graph) {
   ArenaPlan plan;
   plan.runtime = "LiteRT 2.3.0, built-in kernels, one thread";
   plan.size.abi = "64";
-  if (graph.format == "ncnn" || graph.format == "onnx") {
-    plan.size.reason = fmt::format("LiteRT does not run {} files", graph.format);
-    return plan;
-  }
-  if (graph.subgraphs.empty()) {
-    plan.size.reason = "the model has no subgraphs";
+  if (!runs_on_litert(graph)) {
+    plan.size.reason = graph.subgraphs.empty()
+                           ? "the model has no subgraphs"
+                           : fmt::format("LiteRT does not run {} files", graph.format);
     return plan;
   }
   const LiteRtPlanner planner(graph);
@@ -199,6 +202,32 @@ ArenaPlan tflm_arena_plan(const Graph& graph, int32_t abi) {
   plan.entries = entries_of(graph.main(), *arena);
   find_peak(graph.main().operators.size(), plan);
   return plan;
+}
+
+DelegatedMemory litert_xnnpack_memory(const Graph& graph, const Lowering& lowering) {
+  // Fitted to the growth of the heap beyond all else, on x86-64.
+  constexpr int64_t kTables = 97'000, kTablesAnOperator = 5'600;
+  DelegatedMemory memory;
+  if (!runs_on_litert(graph)) return memory;
+  const Graph delegated = with_partitions(graph, lowering);
+  const LiteRtArena arena = LiteRtPlanner(delegated).plan();
+  if (!arena.missing.empty()) return memory;
+  const XnnpackMemory delegate = xnnpack_memory(graph, lowering);
+  memory.arena_bytes = arena.arena_bytes;
+  memory.runtime_bytes = arena.persistent_bytes + arena.heap_bytes;
+  memory.workspace_bytes = delegate.workspace_bytes;
+  memory.packed_weights_bytes = delegate.packed_weights_bytes;
+  memory.indirection_bytes = delegate.indirection_bytes;
+  const auto rows = std::ranges::count(lowering.rows, Placement::kDelegate, &Row::placement);
+  memory.tables_bytes = kTables + kTablesAnOperator * static_cast<int64_t>(rows);
+  memory.total_bytes = arena.total_bytes() + delegate.total_bytes() + *memory.tables_bytes;
+  return memory;
+}
+
+double litert_xnnpack_half_width(double level) {
+  if (level <= 0.5) return 0.02;
+  if (level <= 0.8) return 0.04;
+  return level <= 0.9 ? 0.06 : 0.09;
 }
 
 }  // namespace edgesage::app

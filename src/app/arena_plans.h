@@ -4,6 +4,7 @@
 #include "edgesage/memory.h"
 #include "edgesage/result.h"
 #include "src/graph/graph.h"
+#include "src/lower/rows.h"
 
 namespace edgesage::app {
 
@@ -16,5 +17,11 @@ namespace edgesage::app {
 // TensorFlow Lite Micro's plan for a 32-bit microcontroller or for its Python package (64);
 // `size.reason` says why where there is none. Entries are given for models of one subgraph.
 [[nodiscard]] ArenaPlan tflm_arena_plan(const Graph& graph, int32_t abi);
+// The same with XNNPACK, which `lowering` must be for; empty where there is no plan.
+[[nodiscard]] DelegatedMemory litert_xnnpack_memory(const Graph& graph, const Lowering& lowering);
+
+// Half width of the interval around its total that holds the truth with probability `level`, as a
+// share of it: what held on 100 networks that nothing was fitted to.
+[[nodiscard]] double litert_xnnpack_half_width(double level);
 
 }  // namespace edgesage::app

@@ -144,6 +144,8 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target, 
   out.memory = describe_memory(graph.main(), alive);
   out.memory.litert_arena = litert_arena_plan(graph);
   out.memory.tflm_arena = tflm_arena_plan(graph, abi);
+  EDGESAGE_ASSIGN_OR_RETURN(const Target xnnpack, target_from_name("litert-xnnpack"));
+  out.memory.litert_xnnpack = litert_xnnpack_memory(graph, lower(graph, xnnpack));
   add_operators(graph, alive, out);
   collect_warnings(graph, out.warnings, out.unsupported);
   std::optional<Expansion> expansion;

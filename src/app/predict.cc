@@ -78,12 +78,27 @@ Result<std::vector<Loaded>> load_predictors(const Context& context, const Predic
   return loaded;
 }
 
+// The memory of LiteRT with XNNPACK follows from the network; no labels are needed.
+void add_litert_memory(const Graph& graph, const PredictorData& data, double level,
+                       Prediction& prediction) {
+  const Result<Target> target = target_from_name(data.target);
+  if (prediction.peak_ram_bytes || !target || target->kind != TargetKind::kLitertXnnpack) return;
+  prediction.litert_xnnpack = litert_xnnpack_memory(graph, lower(graph, *target));
+  const auto& total = prediction.litert_xnnpack.total_bytes;
+  if (!total) return;
+  const double half = litert_xnnpack_half_width(level);
+  const auto value = static_cast<double>(*total);
+  prediction.peak_ram_bytes = Interval{value, value * (1 - half), value * (1 + half), level};
+  prediction.missing.erase("peak_ram_bytes");
+}
+
 Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
                           const std::string& model, const ArenaSize& tflm_arena, bool strict,
                           PredictWorkspace& workspace) {
   if (!graph) return tl::unexpected(graph.error());
   Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options, workspace);
   prediction.tflm_arena = tflm_arena;
+  add_litert_memory(*graph, loaded.predictor.data(), loaded.options.level, prediction);
   if (!loaded.warning.empty()) prediction.warnings.push_back(loaded.warning);
   if (!strict) return prediction;
   std::vector<std::string> ignored, unsupported;

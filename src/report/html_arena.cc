@@ -143,8 +143,18 @@ std::string rectangles(const ArenaPlan& plan, const Axes& axes) {
   return text + "</g>";
 }
 
-// Names inside the rectangles that have the room.
-std::string labels(const ArenaPlan& plan, const Axes& axes) {
+// What goes into a rectangle of so many letters: the name, or who makes the tensor.
+std::string label_of(const ArenaEntry& entry, const Inspection& model, size_t letters) {
+  const std::string name = entry.tensor < 0 ? shown(entry.name) : entry_name(entry, 200);
+  if (name.size() <= letters) return name;
+  const auto maker = static_cast<size_t>(entry.first);
+  if (entry.role == "input" || entry.tensor < 0 || maker >= model.operators.size())
+    return shown(name, letters);
+  const std::string kind = fmt::format("{} {}", maker, shown(model.operators[maker].kind));
+  return kind.size() <= letters ? kind : std::to_string(maker);
+}
+
+std::string labels(const ArenaPlan& plan, const Inspection& model, const Axes& axes) {
   std::string text;
   for (const ArenaEntry& entry : plan.entries) {
     if (!is_drawn(entry) || entry.shares >= 0) continue;
@@ -152,13 +162,12 @@ std::string labels(const ArenaPlan& plan, const Axes& axes) {
     const double height = axes.y(0) - axes.y(static_cast<double>(entry.bytes));
     constexpr double kLetter = 6.4, kLine = 13;
     const auto letters = static_cast<size_t>(std::max(0.0, (width - 6) / kLetter));
-    if (height < kLine || letters < 5) continue;
-    const std::string name = entry.tensor < 0 ? entry.name : entry_name(entry, 200);
+    if (height < kLine || letters < 4) continue;
     text += fmt::format(
         "<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
         axes.x((entry.first + entry.last + 1) / 2.0),
         axes.y(static_cast<double>(*entry.offset) + static_cast<double>(entry.bytes) / 2) + 4,
-        escaped(shown(name, letters)));
+        escaped(label_of(entry, model, letters)));
   }
   return text;
 }
@@ -189,7 +198,7 @@ std::string picture(const ArenaPlan& plan, const Inspection& model) {
              "<svg class=\"arena\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"arena "
              "over time\">",
              kWidth, kHeight) +
-         grid(axes) + rectangles(plan, axes) + labels(plan, axes) + peak_marks(plan, axes) +
+         grid(axes) + rectangles(plan, axes) + labels(plan, model, axes) + peak_marks(plan, axes) +
          "</svg>";
 }
 

@@ -106,6 +106,27 @@ std::string operators_table(const Inspection& model) {
   return text + "</table></div>";
 }
 
+std::string delegated_table(const DelegatedMemory& memory) {
+  if (!memory.total_bytes) return "";
+  std::string text =
+      "<h2>With XNNPACK</h2><p>LiteRT's default on CPUs. Its arena is planned to the byte; what "
+      "the "
+      "delegate allocates beside it is an estimate.</p><table>";
+  const auto row = [&](std::string_view part, std::optional<int64_t> bytes,
+                       std::string_view words) {
+    text += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>", part,
+                        grouped(bytes), words);
+  };
+  row("arena", memory.arena_bytes, "what goes into and out of partitions, and what stays outside");
+  row("runtime", memory.runtime_bytes, "state and tensors beside the arena");
+  row("workspace", memory.workspace_bytes, "values inside partitions");
+  row("packed weights", memory.packed_weights_bytes, "copies in the order of the kernels");
+  row("indirection", memory.indirection_bytes, "pointers to the inputs of windows");
+  row("tables", memory.tables_bytes, "structures of runtime and delegate");
+  row("<strong>total</strong>", memory.total_bytes, "estimate");
+  return text + "</table>";
+}
+
 std::string model_section(const Inspection& model, size_t number) {
   std::string text = summary(model);
   for (const std::string& warning : model.warnings)
@@ -115,7 +136,7 @@ std::string model_section(const Inspection& model, size_t number) {
     text += arena_section(model.memory.litert_arena, model, fmt::format("litert-{}", number));
   if (model.memory.tflm_arena.size.total_bytes && !model.memory.tflm_arena.entries.empty())
     text += arena_section(model.memory.tflm_arena, model, fmt::format("tflm-{}", number));
-  return text + operators_table(model);
+  return text + delegated_table(model.memory.litert_xnnpack) + operators_table(model);
 }
 
 }  // namespace

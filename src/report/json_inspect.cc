@@ -62,6 +62,7 @@ Json memory_json(const InspectedMemory& memory) {
           {"activations", or_null(peak)},
           {"tflm_arena", arena_json(memory.tflm_arena)},
           {"litert_arena", arena_json(memory.litert_arena)},
+          {"litert_xnnpack", delegated_json(memory.litert_xnnpack)},
           {"reason", std::move(reason)},
           {"operator", memory.peak_operator < 0 ? Json(nullptr) : Json(memory.peak_operator)},
           {"tensors", tensors_json(memory.peak_tensors)},

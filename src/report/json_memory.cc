@@ -66,4 +66,15 @@ Json arena_json(const ArenaPlan& plan) {
   return out;
 }
 
+Json delegated_json(const DelegatedMemory& memory) {
+  if (!memory.total_bytes) return nullptr;
+  return {{"arena_bytes", or_null(memory.arena_bytes)},
+          {"runtime_bytes", or_null(memory.runtime_bytes)},
+          {"workspace_bytes", or_null(memory.workspace_bytes)},
+          {"packed_weights_bytes", or_null(memory.packed_weights_bytes)},
+          {"indirection_bytes", or_null(memory.indirection_bytes)},
+          {"tables_bytes", or_null(memory.tables_bytes)},
+          {"total_bytes", or_null(memory.total_bytes)}};
+}
+
 }  // namespace edgesage::report

@@ -10,4 +10,7 @@ namespace edgesage::report {
 [[nodiscard]] Json arena_size_json(const ArenaSize& size);
 [[nodiscard]] Json arena_json(const ArenaPlan& plan);
 
+// null where there is none.
+[[nodiscard]] Json delegated_json(const DelegatedMemory& memory);
+
 }  // namespace edgesage::report

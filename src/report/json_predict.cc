@@ -52,6 +52,8 @@ Json prediction_json(const Prediction& prediction) {
   out["energy_mj"] = std::move(energy);
   Json memory = interval_json(prediction.peak_ram_bytes);
   if (!memory.is_null()) memory["activations"] = prediction.activations_bytes;
+  if (!memory.is_null() && prediction.litert_xnnpack.total_bytes)
+    memory["litert_xnnpack"] = delegated_json(prediction.litert_xnnpack);
   out["peak_ram_bytes"] = std::move(memory);
   out["activations_bytes"] = prediction.activations_bytes;
   out["weights_bytes"] = prediction.weights_bytes;

@@ -108,6 +108,16 @@ std::string arena_text(std::string_view label, const ArenaPlan& plan) {
   return text;
 }
 
+std::string delegated_text(const DelegatedMemory& memory) {
+  if (!memory.total_bytes) return "";
+  return fmt::format(
+      "  with XNNPACK  about {}: arena {} (planned), workspace {}, packed weights {}, "
+      "indirection {}\n",
+      human_bytes(*memory.total_bytes), human_bytes(*memory.arena_bytes),
+      human_bytes(*memory.workspace_bytes), human_bytes(*memory.packed_weights_bytes),
+      human_bytes(*memory.indirection_bytes));
+}
+
 std::string types_text(const Inspection& model) {
   std::vector<std::string> parts;
   for (const auto& [type, count] : model.types)
@@ -183,7 +193,8 @@ std::string model_text(const Inspection& model) {
           arena_text("LiteRT arena", model.memory.litert_arena) +
           arena_text(fmt::format("TFLM {}-bit", model.memory.tflm_arena.size.abi),
                      model.memory.tflm_arena) +
-          types_text(model) + signatures_text(model) + operators_text(model);
+          delegated_text(model.memory.litert_xnnpack) + types_text(model) + signatures_text(model) +
+          operators_text(model);
   if (model.target) text += target_text(*model.target);
   std::vector<std::string> warnings = model.warnings;
   if (model.target)
