@@ -53,6 +53,7 @@ class Planning {
     const size_t tensors = subgraph.tensors.size();
     first_.assign(tensors, kNever);
     last_.assign(tensors, kNever);
+    last_read_.assign(tensors, kNever);
     shares_.assign(tensors, kNoTensor);
     if (change.order.empty()) {
       order_.resize(subgraph.operators.size());
@@ -161,6 +162,7 @@ class Planning {
         first = std::min(first, step);
       });
       for_each_tensor(at(step).inputs, [&](int32_t tensor) {
+        last_read_[static_cast<size_t>(tensor)] = step;
         const auto place = static_cast<size_t>(owner(tensor));
         if (--waiting[place] == 0 && first_[place] != kNever) last_[place] = step;
       });
@@ -205,7 +207,11 @@ class Planning {
                              .bytes = bytes(tensor),
                              .first = first_[i],
                              .last = std::min(last_[i], steps_ - 1)});
-      if (really_shares(tensor)) out_.blocks.back().shares = shares_[i];
+      if (really_shares(tensor)) {
+        // The place is kept for the tensor that owns it; this one needs it to its own last reader.
+        out_.blocks.back().shares = shares_[i];
+        out_.blocks.back().last = std::max(first_[i], std::min(last_read_[i], steps_ - 1));
+      }
       asked_.push_back(position_[i]);
     }
     if (!change_.without_scratch) collect_scratch();
@@ -325,7 +331,7 @@ class Planning {
   std::vector<int32_t> order_;
   std::vector<int32_t> held_, readers_;  // references: by the graph; and by all operators
   std::vector<bool> is_input_, is_output_;
-  std::vector<int32_t> first_, last_, shares_;
+  std::vector<int32_t> first_, last_, last_read_, shares_;
   std::vector<int64_t> position_;  // of each tensor
   std::vector<int64_t> asked_;  // of each block: when it is asked for among those of its operator
   std::vector<size_t> placing_order_;

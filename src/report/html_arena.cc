@@ -17,11 +17,11 @@ constexpr double kWidth = 1120, kHeight = 460, kLeft = 76, kRight = 16, kTop = 2
 constexpr std::string_view kStyle =
     ".arena{width:100%;height:auto;display:block}.arena text{font:12px system-ui,sans-serif;"
     "fill:var(--soft)}.arena .label{fill:#fff;font-size:11px;pointer-events:none}"
-    ".arena rect{stroke:var(--page);stroke-width:.7;vector-effect:non-scaling-stroke}"
-    ".arena rect:hover{stroke:var(--ink);stroke-width:2}"
+    ".blocks path{stroke:var(--page);stroke-width:.7;vector-effect:non-scaling-stroke}"
+    ".blocks path:hover{stroke:var(--ink);stroke-width:2}"
     ".r-i{fill:var(--input)}.r-o{fill:var(--output)}.r-a{fill:var(--activation)}"
     ".r-s{fill:var(--scratch)}.r-v{fill:var(--variable)}"
-    ".arena rect.same{fill:none;stroke:#fff;stroke-dasharray:3 2;pointer-events:all}"
+    ".blocks.same path{fill:none;stroke:#fff;stroke-dasharray:3 2;pointer-events:all}"
     ".arena .grid{stroke:var(--line);fill:none}.arena .peak{stroke:var(--peak);stroke-width:1.5;"
     "stroke-dasharray:5 4;fill:none}.arena .now{fill:var(--peak);fill-opacity:.13;stroke:none;"
     "pointer-events:none}.arena text.peak-text{fill:var(--peak);stroke:none;font-weight:600}"
@@ -33,9 +33,9 @@ constexpr std::string_view kStyle =
 
 // Free of characters that XML gives a meaning, so that the page is well-formed as XML, too.
 constexpr std::string_view kScript =
-    "document.addEventListener('mouseover',function(e){var p=e.target.closest('.plan'),"
-    "t=e.target.querySelector('title');if(!p)return;if(!t)return;if(e.target.tagName!='rect')"
-    "return;p.querySelector('.at').textContent=t.textContent;});";
+    "document.addEventListener('mouseover',function(e){if(!e.target.closest('.blocks'))return;"
+    "var t=e.target.querySelector('title');if(!t)return;"
+    "e.target.closest('.plan').querySelector('.at').textContent=t.textContent;});";
 
 char role_letter(const ArenaEntry& entry) {
   return entry.role == "input"      ? 'i'
@@ -114,32 +114,44 @@ std::string grid(const Axes& axes) {
   return text;
 }
 
-// Large graphs get short names, so that a page of thousands of operators stays small.
-size_t name_limit(size_t entries) { return entries > 2000 ? 20 : 80; }
-
-std::string title_of(const ArenaEntry& entry, size_t limit) {
-  std::string text = entry_name(entry, limit);
+// What is shown of a block. Large graphs get short words, so that a page of thousands of operators
+// stays small.
+std::string title_of(const ArenaEntry& entry, bool brief) {
+  if (brief)
+    return fmt::format("{}\n{} bytes at {}", entry_name(entry, 20), grouped(entry.bytes),
+                       grouped(*entry.offset));
+  std::string text = entry_name(entry, 80);
   if (!entry.type.empty()) text += fmt::format("\n{} {}", entry.type, shape_text(entry.shape));
   text += fmt::format("\n{} bytes at {}", grouped(entry.bytes), grouped(*entry.offset));
   if (entry.shares >= 0) text += fmt::format(", in the place of tensor {}", entry.shares);
   return text + "\n" + operators_text(entry);
 }
 
-// Steps and bytes are the units of this group; the transformation makes pixels of them.
-std::string rectangles(const ArenaPlan& plan, const Axes& axes) {
+// The blocks that `wanted` picks, as paths in units of steps and bytes.
+template <class Wanted>
+std::string group(const ArenaPlan& plan, std::string_view style, Wanted wanted) {
+  constexpr size_t kMany = 2000;
+  std::string paths;
+  for (const ArenaEntry& entry : plan.entries) {
+    if (!is_drawn(entry) || !wanted(entry)) continue;
+    const int32_t steps = entry.last - entry.first + 1;
+    paths += fmt::format("<path d=\"M{} {}h{}v{}h-{}z\"><title>{}</title></path>", entry.first,
+                         *entry.offset, steps, entry.bytes, steps,
+                         escaped(title_of(entry, plan.entries.size() > kMany)));
+  }
+  return paths.empty() ? "" : fmt::format("<g class=\"blocks {}\">{}</g>", style, paths);
+}
+
+// The transformation makes pixels of steps and bytes.
+std::string blocks(const ArenaPlan& plan, const Axes& axes) {
   std::string text =
       fmt::format("<g transform=\"matrix({:.8g} 0 0 {:.8g} {:.3f} {:.3f})\">",
                   axes.x(1) - axes.x(0), axes.y(1) - axes.y(0), axes.x(0), axes.y(0));
-  const size_t limit = name_limit(plan.entries.size());
-  for (const bool shared : {false, true})
-    for (const ArenaEntry& entry : plan.entries)
-      if (is_drawn(entry) && (entry.shares >= 0) == shared)
-        text += fmt::format(
-            "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title>"
-            "</rect>",
-            shared ? std::string("same") : fmt::format("r-{}", role_letter(entry)), entry.first,
-            *entry.offset, entry.last - entry.first + 1, entry.bytes,
-            escaped(title_of(entry, limit)));
+  for (const char role : std::string_view("ioasv"))
+    text += group(plan, fmt::format("r-{}", role), [&](const ArenaEntry& entry) {
+      return entry.shares < 0 && role_letter(entry) == role;
+    });
+  text += group(plan, "same", [](const ArenaEntry& entry) { return entry.shares >= 0; });
   return text + "</g>";
 }
 
@@ -198,7 +210,7 @@ std::string picture(const ArenaPlan& plan, const Inspection& model) {
              "<svg class=\"arena\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"arena "
              "over time\">",
              kWidth, kHeight) +
-         grid(axes) + rectangles(plan, axes) + labels(plan, model, axes) + peak_marks(plan, axes) +
+         grid(axes) + blocks(plan, axes) + labels(plan, model, axes) + peak_marks(plan, axes) +
          "</svg>";
 }
 

@@ -26,6 +26,8 @@ constexpr std::string_view kStyle =
     "font-size:.9rem}td,th{padding:.22rem .8rem .22rem 0;text-align:left;vertical-align:top;"
     "border-bottom:1px solid var(--line)}th{color:var(--soft);font-weight:600}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".ops :is(td,th):is(:nth-child(1),:nth-child(5),:nth-child(6),:nth-child(7)){text-align:right;"
+    "font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.7rem;"
     "margin:1rem 0}.cards div{background:var(--card);border:1px solid var(--line);"
     "border-radius:8px;padding:.6rem .9rem}.cards b{display:block;font-size:1.25rem}"
@@ -83,15 +85,13 @@ std::string operators_table(const Inspection& model) {
   const bool placed = std::ranges::any_of(
       model.operators, [](const InspectedOperator& op) { return !op.placement.empty(); });
   std::string text = fmt::format(
-      "<h2>Operators</h2><div class=\"wide\"><table><tr><th class=\"n\">#</th><th>operator</th>"
-      "<th>input</th><th>output</th><th class=\"n\">MACs</th><th class=\"n\">weights B</th>"
-      "<th class=\"n\">live B</th>{}</tr>",
+      "<h2>Operators</h2><div class=\"wide\"><table class=\"ops\"><tr><th>#</th><th>operator</th>"
+      "<th>input</th><th>output</th><th>MACs</th><th>weights B</th><th>live B</th>{}</tr>",
       placed ? "<th>runs on</th>" : "");
   for (const InspectedOperator& op : model.operators) {
     if (op.subgraph != 0) break;
     text += fmt::format(
-        "<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td>"
-        "<td class=\"n\">{}</td><td class=\"n\">{}</td>",
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>",
         op.index, escaped(shown(op.custom_code.empty() ? op.kind : op.kind + " " + op.custom_code)),
         shape_cell(op.inputs), shape_cell(op.outputs),
         op.macs && *op.macs == 0 ? "" : grouped(op.macs),

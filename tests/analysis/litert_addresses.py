@@ -4,9 +4,11 @@
 Reads names of files, one a line, and writes one line of JSON for each: the reach of the runtime's
 two arenas, the bytes on the heap, and for every tensor (the kernels' own included) its kind of
 memory, bytes and offset. A delegate that takes no operator shows where the runtime's tables are.
+With --xnnpack the runtime uses XNNPACK, and the growth of the heap by the first inference is told.
 """
 
 import ctypes
+import gc
 import json
 import os
 import sys
@@ -87,20 +89,43 @@ class Observer:
         return ctypes.addressof(self._delegate)
 
 
-def observe(path, threads=1):
+class HeapInfo(ctypes.Structure):
+    """What the C library's mallinfo2 returns."""
+    _fields_ = [(name, ctypes.c_size_t)
+                for name in ("arena", "ordblks", "smblks", "hblks", "mapped", "usmblks", "fsmblks",
+                             "used", "fordblks", "keepcost")]
+
+
+def heap_bytes():
+    library = ctypes.CDLL(None)
+    library.mallinfo2.restype = HeapInfo
+    gc.collect()
+    info = library.mallinfo2()
+    return info.used + info.mapped
+
+
+def observe(path, xnnpack=False):
+    before = heap_bytes()
     observer = Observer()
     interpreter = Interpreter(
-        model_path=path, num_threads=threads, experimental_delegates=[observer],
-        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+        model_path=path, num_threads=1, experimental_delegates=[observer],
+        experimental_op_resolver_type=OpResolverType.AUTO if xnnpack else
+        OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
     interpreter.allocate_tensors()
     context, nodes = observer.graphs[0]
+    answer = {"file": path, "tensors": []}
 
     def tensors():
         return [context.contents.tensors[i] for i in range(context.contents.tensors_size)]
 
-    if any(MEMORY[tensor.memory] == "dynamic" for tensor in tensors()):
-        interpreter.invoke()  # only then are these sized, and what comes after them
-    answer = {"file": path, "tensors": []}
+    dynamic = any(MEMORY[tensor.memory] == "dynamic" for tensor in tensors())
+    if dynamic or xnnpack:
+        try:  # only then are these sized, and what comes after them
+            interpreter.invoke()
+        except RuntimeError as error:
+            answer["not_run"] = str(error).splitlines()[0]
+    if xnnpack:
+        answer["heap_growth_bytes"] = heap_bytes() - before
     base = {}
     for kind in ("arena", "persistent"):
         placed = [t for t in tensors() if MEMORY[t.memory] == kind and t.bytes > 0 and t.data]
@@ -121,10 +146,15 @@ def main():
     # The runtime writes to both standard streams; answers go where it does not know.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    xnnpack = "--xnnpack" in sys.argv[1:]
+    warm = not xnnpack
     for line in sys.stdin:
         path = line.rstrip("\n")
         try:
-            answer = observe(path)
+            if not warm:  # what the first model ever brings along is not the model's
+                warm = True
+                observe(path, xnnpack)
+            answer = observe(path, xnnpack)
         except Exception as error:  # whatever class the runtime raises  # noqa: BLE001
             answer = {"file": path, "refused": str(error).splitlines()[0] if str(error) else "?"}
         print(json.dumps(answer), file=answers, flush=True)

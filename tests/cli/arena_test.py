@@ -27,6 +27,7 @@ class LiteRtAddresses(ToolTest):
     def agree(self, paths, least):
         """All files that the runtime takes are planned to the byte, each address included."""
         oracle = self.check_arena.Oracle("litert")
+        self.addCleanup(oracle.close)
         compared, wrong = 0, []
         for path in paths:
             actual = oracle.ask(path)
@@ -37,7 +38,6 @@ class LiteRtAddresses(ToolTest):
             differs = self.check_arena.addresses_differ(plan, actual)
             if plan["arena_bytes"] != actual["arena_bytes"] or differs:
                 wrong.append(f"{path}: {plan['arena_bytes']} for {actual['arena_bytes']}; {differs}")
-        oracle.close()
         print(f"{compared} networks compared, {len(wrong)} differ", file=sys.stderr)
         self.assertGreaterEqual(compared, least)
         return wrong
@@ -105,6 +105,29 @@ class TflmAllocations(ToolTest):
             paths = self.check_arena.generate(str(TOOL), space, 3, 977, self.dir / space)
             if paths:
                 self.assertEqual(self.agree(paths, 3), [], space)
+
+
+class WithXnnpack(ToolTest):
+    PARTS = ("arena", "runtime", "workspace", "packed_weights", "indirection", "tables")
+
+    def test_the_parts_sum_to_the_total(self):
+        model = self.check(run("inspect", self.network(), "--format", "json"), 0).json()
+        memory = model["peak_ram_bytes"]["litert_xnnpack"]
+        self.assertEqual(memory["total_bytes"],
+                         sum(memory[f"{part}_bytes"] for part in self.PARTS))
+
+    def test_the_arena_is_exact_and_the_total_near_the_growth_of_the_heap(self):
+        require(self, runtimes(), "LiteRT in .venv (./dev setup)")
+        module = check_arena()
+        oracle = module.Oracle("xnnpack")
+        self.addCleanup(oracle.close)
+        for space in ("mobile-classifier", "keyword-sound", "segmentation"):
+            for path in module.generate(str(TOOL), space, 2, 411, self.dir / space):
+                actual = oracle.ask(path)
+                plan = module.planned(str(TOOL), path, "xnnpack")
+                self.assertEqual(plan["arena_bytes"], actual["arena_bytes"], path)
+                self.assertLess(abs(plan["total_bytes"] / actual["heap_growth_bytes"] - 1), 0.25,
+                                path)
 
 
 class ArenaPage(ToolTest):
