@@ -40,7 +40,7 @@ int64_t row_macs(const Row& row) {
     case RowKind::kDepthwiseConv2D:
       return product({row.ofm.elements(), taps});
     case RowKind::kTransposeConv:
-      return product({row.ifm.elements(), taps, row.ofm.c});
+      return product({row.ifm.elements(), taps, row.ofm.c / std::max<int64_t>(row.groups, 1)});
     case RowKind::kFullyConnected:
       return product({row.ofm.elements(), row.ifm.c});
     default:

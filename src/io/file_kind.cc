@@ -290,8 +290,7 @@ std::string describe_foreign_file(std::span<const std::byte> bytes) {
                        bytes.size());
   if (looks_like_onnx(bytes) && !onnx_fields(bytes).graph)
     return "is an ONNX model without a graph; there is nothing to read in it: export it again";
-  if (looks_like_onnx(bytes))
-    return "is an ONNX model; ONNX is not read by this version: convert it to .tflite";
+  if (looks_like_onnx(bytes)) return "is an ONNX model that cannot be read; it may be cut short";
   if (looks_like_onnx_tensor(bytes))
     return "is a single ONNX tensor (test data, perhaps), not a model; give the .onnx that it "
            "belongs to";

@@ -13,6 +13,9 @@
 #include "src/io/file_kind.h"
 #include "src/io/ncnn_param.h"
 #include "src/io/ncnn_reader.h"
+#include "src/io/onnx/convert.h"
+#include "src/io/onnx/read.h"
+#include "src/io/onnx/shapes.h"
 #include "src/io/tflite_reader.h"
 
 namespace edgesage {
@@ -36,6 +39,27 @@ Status within(const std::string& name, Status status) {
   return status;
 }
 
+Result<Graph> read_onnx_graph(std::shared_ptr<const MappedFile> file, const std::string& name,
+                              const std::filesystem::path& path, const ReadOptions& options) {
+  onnx::ReadOptions how;
+  if (path != "-") how.model_path = path;
+  EDGESAGE_ASSIGN_OR_RETURN(onnx::Model read, onnx::read_onnx(std::move(file), name, how));
+  const auto model = std::make_shared<const onnx::Model>(std::move(read));
+  onnx::ShapeOptions shapes;
+  shapes.inputs = options.shapes;
+  shapes.dimensions = options.dimensions;
+  if (options.batch > 0) shapes.batch = options.batch;
+  Result<onnx::Inferred> inferred = onnx::infer_types(*model, shapes);
+  if (!inferred)
+    return make_error(inferred.error().code, name, std::move(inferred.error()).to_string());
+  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, onnx::graph_of_onnx(model, *inferred, name));
+  ReadOptions rest;
+  rest.signature = options.signature;
+  rest.trip_count = options.trip_count;
+  EDGESAGE_RETURN_IF_ERROR(within(name, apply(rest, {}, graph)));
+  return graph;
+}
+
 }  // namespace
 
 Result<Graph> read_model(const std::filesystem::path& path, const ReadOptions& options) {
@@ -44,12 +68,19 @@ Result<Graph> read_model(const std::filesystem::path& path, const ReadOptions& o
   const std::string name = path == "-" ? "standard input" : path.string();
   const std::span<const std::byte> bytes = file->bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (looks_like_ncnn(text)) {
+  // Protobuf has no magic number, so that others are asked first.
+  const bool tflite = looks_like_tflite(bytes), ncnn = looks_like_ncnn(text);
+  if (!tflite && !ncnn && looks_like_onnx(bytes))
+    return read_onnx_graph(std::move(file), name, path, options);
+  if (!options.dimensions.empty())
+    return make_error(ErrorCode::kInvalidArgument, name,
+                      "only ONNX models have named dimensions to be given (-f)");
+  if (ncnn) {
     EDGESAGE_ASSIGN_OR_RETURN(Graph graph, read_ncnn(text, name, options.shapes));
     EDGESAGE_RETURN_IF_ERROR(within(name, apply(options, {}, graph)));
     return graph;
   }
-  if (looks_like_tflite(file->bytes())) {
+  if (tflite) {
     EDGESAGE_ASSIGN_OR_RETURN(Graph graph, read_tflite(std::move(file), name));
     complete_custom_results(graph);
     EDGESAGE_RETURN_IF_ERROR(check_declared_shapes(graph, name));

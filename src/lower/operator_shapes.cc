@@ -58,6 +58,9 @@ void fill_convolution(const Operator& op, const Tensor* filter, Row& row) {
     row.weights_type = filter->type;
     if (base_kind(op) == OpKind::kConv2D && shape.c > 0 && row.ifm.c > shape.c)
       row.groups = row.ifm.c / shape.c;
+    // TFLite has none of these; ONNX has.
+    if (row.kind == RowKind::kTransposeConv && shape.n > 0 && row.ofm.c > shape.n)
+      row.groups = row.ofm.c / shape.n;
   }
   if (base_kind(op) == OpKind::kDepthwiseConv2D) row.groups = std::max<int64_t>(row.ifm.c, 1);
   fill_padding(op, row);

@@ -28,6 +28,23 @@ std::vector<int64_t> parse_sides(const std::string& text) {
 void add_shapes(CLI::App& command, ReadOptions& read) {
   command
       .add_option_function<std::vector<std::string>>(
+          "-f",
+          [&read](const std::vector<std::string>& given) {
+            for (const std::string& item : given) {
+              const size_t colon = item.rfind(':');
+              const auto sides = colon == std::string::npos ? std::vector<int64_t>{}
+                                                            : parse_sides(item.substr(colon + 1));
+              if (colon == 0 || sides.size() != 1)
+                throw CLI::ValidationError("-f " + item, "DIM:VALUE is the form, as in batch:1");
+              read.dimensions[item.substr(0, colon)] = sides.front();
+            }
+          },
+          "Size of a dimension that an ONNX model only names, as in batch:1; repeatable")
+      ->type_name("DIM:VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option_function<std::vector<std::string>>(
           "--shape",
           [&read](const std::vector<std::string>& given) {
             for (const std::string& item : given) {
@@ -39,7 +56,7 @@ void add_shapes(CLI::App& command, ReadOptions& read) {
             }
           },
           "Shape of an input, in the file's order: image:1x224x224x3 (.tflite), data:3x224x224 "
-          "(ncnn); repeatable")
+          "(ncnn), image:1x3x224x224 (.onnx); repeatable")
       ->type_name("NAME:SHAPE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

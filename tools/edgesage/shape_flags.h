@@ -1,5 +1,5 @@
 // What of a model is looked at: `--shape NAME:1x224x224x3`, `--batch`, `--signature`,
-// `--trip-count`.
+// `--trip-count`, `-f DIM:VALUE`.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -107,4 +107,11 @@ int32_t Node::attr_graph(std::string_view attribute) const {
 
 std::string_view Model::keep(std::string text) { return names.emplace_back(std::move(text)); }
 
+std::vector<int32_t> bodies_of(const Node& node) {
+  std::vector<int32_t> bodies;
+  for (const Attribute& attribute : node.attributes)
+    bodies.insert(bodies.end(), attribute.graphs.begin(), attribute.graphs.end());
+  return bodies;
+}
+
 }  // namespace edgesage::onnx

@@ -152,6 +152,9 @@ struct Node {
   [[nodiscard]] int32_t attr_graph(std::string_view attribute) const;
 };
 
+// The graphs that a node's attributes hold, in the order of the attributes.
+[[nodiscard]] std::vector<int32_t> bodies_of(const Node& node);
+
 // A graph, or the body of an attribute (If, Loop, Scan). Nodes are in an order in which every value
 // is made before it is read. Names that a body does not define are those of the graphs around it;
 // no name is defined in a graph and again in a graph inside it.

@@ -281,13 +281,6 @@ class Others : public Control {
 
 }  // namespace
 
-std::vector<int32_t> bodies_of(const Node& node) {
-  std::vector<int32_t> bodies;
-  for (const Attribute& attribute : node.attributes)
-    bodies.insert(bodies.end(), attribute.graphs.begin(), attribute.graphs.end());
-  return bodies;
-}
-
 std::unique_ptr<Control> control_of(const Node& node, bool may_repeat) {
   if (node.domain.empty() || node.domain == "ai.onnx") {
     if (node.op_type == "If") return std::make_unique<If>(node);

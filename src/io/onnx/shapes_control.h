@@ -37,7 +37,5 @@ class Control {
 // Of a node that has bodies. `may_repeat`: a Loop body may be gone through three times to
 // find the shapes that it carries; otherwise once, and shapes that it carries are unknown.
 [[nodiscard]] std::unique_ptr<Control> control_of(const Node& node, bool may_repeat);
-// Bodies of a node, in the order of its attributes.
-[[nodiscard]] std::vector<int32_t> bodies_of(const Node& node);
 
 }  // namespace edgesage::onnx
