@@ -147,7 +147,9 @@ InspectedOperator inspect_operator(const Graph& graph, int32_t subgraph_index, i
     if (!operand.is_constant) continue;
     const Tensor& constant = subgraph.tensors[static_cast<size_t>(tensor)];
     out.parameters += constant.element_count();
-    out.weights_bytes += static_cast<int64_t>(graph.constant(constant).size());
+    const auto stored = static_cast<int64_t>(graph.constant(constant).size());
+    // Constants may be known by their shapes alone.
+    out.weights_bytes += stored > 0 ? stored : constant.byte_size().value_or(0);
   }
   for (const int32_t tensor : op.outputs) out.outputs.push_back(inspect_tensor(subgraph, tensor));
   if (out.name.empty() && !out.outputs.empty()) out.name = out.outputs.front().name;

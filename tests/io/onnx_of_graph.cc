@@ -365,7 +365,9 @@ class Writer {
                                                                     : "asymmetric";
     std::vector<OnnxAttribute> attributes{attr("mode", nearest ? "nearest" : "linear"),
                                           attr("coordinate_transformation_mode", where)};
-    if (nearest) attributes.push_back(attr("nearest_mode", "floor"));
+    // TFLite rounds what it centres, and cuts what it does not.
+    const bool plain = std::string_view(where) == "asymmetric";
+    if (nearest) attributes.push_back(attr("nearest_mode", plain ? "floor" : "round_prefer_ceil"));
     finish(op,
            node("Resize", {image(op.inputs[0]), "", "", int64s(image_shape(at(op.outputs[0])))},
                 attributes),
