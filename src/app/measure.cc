@@ -127,10 +127,12 @@ class Campaign {
     if (store_) {
       EDGESAGE_ASSIGN_OR_RETURN(network, store_network(*store_, model, *graph, file));
     }
+    MeasureOptions options = options_;
+    options.graph = &*graph;
     for (int32_t repeat = 0; repeat < request_.repeats && !context_.stop_wanted(); ++repeat) {
       context_.report(static_cast<int64_t>(answers.size()), total, model);
       EDGESAGE_ASSIGN_OR_RETURN(const Measurement measurement,
-                                measure(worker_, device_, file, options_));
+                                measure(worker_, device_, file, options));
       std::optional<int64_t> id;
       if (store_) {
         EDGESAGE_ASSIGN_OR_RETURN(id, store_->add_measurement(*network, measurement));

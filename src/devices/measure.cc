@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "src/devices/noise.h"
+#include "src/devices/operator_match.h"
 
 namespace edgesage {
 namespace fs = std::filesystem;
@@ -127,6 +128,7 @@ Result<Measurement> measure_once(WorkerClient& worker, const DeviceDescription& 
     return failed(device, hello,
                   fmt::format("the worker talks nonsense: {}", measurement.error().message));
   }
+  if (options.graph != nullptr) match_operators(*answer, *options.graph, *measurement);
   record_protocol(body["options"], *measurement);
   return measurement;
 }
