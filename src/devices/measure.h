@@ -37,15 +37,16 @@ inline constexpr const char* kRejectedKey = "rejected";
 // That reason; empty where the series is a label (noise.h).
 [[nodiscard]] std::string rejection_of(const Measurement& measurement);
 
-// Measures `model`, a file that the worker's runtime reads. A Result error means that the device does not work at all here (no
-// worker, wrong protocol: kDeviceFailed) or that the options are wrong (kInvalidArgument): stop the
-// campaign. Whatever concerns this network alone (it cannot be prepared, it crashed or hung the
-// runtime, its answer made no sense) is a Measurement with `error` set, so that it can be stored
-// with its reason; the next call gets a working worker. Quantities that the device should report
-// and did not are in `missing` with a reason. A noisy series has `stationary` false, and
-// protocol["noise"] says why; one that is unfit to be a label has a rejection_of().
-// Options that are part of the device's identity (threads, cores) belong into a device_variant():
-// given here, they are measured with, but the label is that of the device as it is named.
+// Measures `model`, a file that the worker's runtime reads. A Result error means that the device
+// does not work at all here (no worker, wrong protocol: kDeviceFailed) or that the options are
+// wrong (kInvalidArgument): stop the campaign. Whatever concerns this network alone (it cannot be
+// prepared, it crashed or hung the runtime, its answer made no sense) is a Measurement with `error`
+// set, so that it can be stored with its reason; the next call gets a working worker. Quantities
+// that the device should report and did not are in `missing` with a reason. A noisy series has
+// `stationary` false, and protocol["noise"] says why; one that is unfit to be a label has a
+// rejection_of(). Options that are part of the device's identity (threads, cores) belong into a
+// device_variant(): given here, they are measured with, but the label is that of the device as it
+// is named.
 [[nodiscard]] Result<Measurement> measure(WorkerClient& worker, const DeviceDescription& device,
                                           const std::filesystem::path& model,
                                           const MeasureOptions& options = {});

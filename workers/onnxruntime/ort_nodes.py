@@ -13,6 +13,8 @@ import onnx
 _TOKEN = re.compile(r"@(\d+)@")
 _LAYOUT_KERNELS = ("ReorderInput", "ReorderOutput")
 _FOLLOWERS = 8
+_QUANTISED = ("QLinear", "QGemm")
+_ACTIVATIONS = ("Relu", "LeakyRelu", "Sigmoid", "Tanh", "Clip", "HardSigmoid")
 _LAYOUT_DOMAIN = "com.microsoft.nchwc"
 # The node of a group that the group is named after: the first of these.
 _HEAVY = (
@@ -76,7 +78,7 @@ class Attribution:
         self.constant = self._constant_nodes()
         self.members = {}  # kernel's name -> its nodes, the one that it is named after first
         self.kernel_of = {}  # node -> kernel's name
-        anchors = {kernel.name: self._anchors(kernel) for kernel in kernels}
+        anchors = self._all_anchors(kernels)
         for name, nodes in anchors.items():
             for node in nodes:
                 self.kernel_of.setdefault(node, name)
@@ -112,16 +114,62 @@ class Attribution:
                     order.append(node)
         return order
 
+    def _all_anchors(self, kernels):
+        anchors, made_by = {}, {}
+        for kernel in kernels:
+            made_by.update(dict.fromkeys(kernel.output, kernel.name))
+            if self._is_mover(kernel):
+                # Its result is what the kernel before it has computed.
+                anchors[kernel.name] = set()
+                before = anchors.get(made_by.get(kernel.input[0]), set())
+                before.update(self.producer[value] for value in kernel.output if value in self.producer)
+            else:
+                anchors[kernel.name] = self._anchors(kernel)
+        return anchors
+
+    def _is_mover(self, kernel):
+        """Only changes how the data lie, and is no node of the file."""
+        if kernel.domain == _LAYOUT_DOMAIN:
+            return kernel.op_type in _LAYOUT_KERNELS
+        makes = [self.nodes[self.producer[value]].op_type for value in kernel.output if value in self.producer]
+        return kernel.op_type in ("Reshape", "Transpose") and bool(makes) and kernel.op_type not in makes
+
     def _anchors(self, kernel):
-        if kernel.domain == _LAYOUT_DOMAIN and kernel.op_type in _LAYOUT_KERNELS:
-            return set()  # moves data that a kernel before it has computed
         values = list(kernel.output)
         if kernel.domain == _LAYOUT_DOMAIN:
             # Its results have new names; it is named after the value that it stands for.
             values.append(kernel.name.removesuffix("_nchwc"))
         anchors = {self.producer[value] for value in values if value in self.producer}
         tokens = {int(token) for token in _TOKEN.findall(kernel.name)}
-        return anchors | {token for token in tokens if token < len(self.nodes)}
+        anchors |= {token for token in tokens if token < len(self.nodes)}
+        return anchors | self._followers(kernel, anchors)
+
+    def _followers(self, kernel, anchors):
+        """Nodes behind the anchors that kernels take over without a trace in names."""
+        wanted = []
+        if kernel.domain == _LAYOUT_DOMAIN and kernel.op_type == "Conv":
+            if len(kernel.input) > 3 and kernel.input[3]:
+                wanted.append(("Add", "Sum"))
+                if any(attribute.name == "activation" for attribute in kernel.attribute):
+                    wanted.append(_ACTIVATIONS)
+        elif kernel.name.endswith("/MatMulAddFusion"):
+            wanted.append(("Add",))
+        elif kernel.op_type.startswith(_QUANTISED):
+            wanted.append(("QuantizeLinear",))
+        found, node = set(), max(anchors, default=None)
+        for kinds in wanted:
+            users = self._users_of(node) if node is not None else []
+            if "QuantizeLinear" in kinds and len(users) == 1 and self.nodes[users[0]].op_type in _ACTIVATIONS:
+                found.add(users[0])  # the quantisation's limits are the activation
+                users = self._users_of(users[0])
+            node = next((user for user in users if self.nodes[user].op_type in kinds), None)
+            if node is None:
+                break
+            found.add(node)
+        return found
+
+    def _users_of(self, node):
+        return sorted({user for value in self.nodes[node].output for user in self._users.get(value, ())})
 
     def _absorbed(self, name, anchors):
         absorbed, stack = set(), list(anchors)
@@ -148,8 +196,8 @@ class Attribution:
         for _ in range(_FOLLOWERS):
             outputs = [value for value in self.nodes[node].output if value]
             names += outputs
-            users = {user for value in outputs for user in self._users.get(value, ())}
+            users = self._users_of(node)
             if len(users) != 1:
                 break
-            node = users.pop()
+            node = users[0]
         return names

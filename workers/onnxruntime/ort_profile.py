@@ -93,15 +93,15 @@ class Profile:
         for name, ns in times.items():
             members = attribution.members.get(name)
             if not members:
-                added.append(_entry(len(nodes) + len(added), "", [], ns, _placement(providers[name])))
+                added.append(_entry(len(nodes) + len(added), [], ns, _placement(providers[name])))
                 added[-1]["placement_reason"] = f"{_kind(self.kernels, name)}, added by the runtime"
                 continue
             cost[members[0]] = cost.get(members[0], 0) + ns
             for member in members:
                 place[member] = _placement(providers[name])
         entries = []
-        for index, node in enumerate(nodes):
-            entry = _entry(index, node.op_type, attribution.outputs_near(index), cost.get(index, 0), place.get(index, ""))
+        for index in range(len(nodes)):
+            entry = _entry(index, attribution.outputs_near(index), cost.get(index, 0), place.get(index, ""))
             entry["placement_reason"] = reasons.get(index, "")
             entries.append(entry)
         return entries + added
@@ -128,6 +128,6 @@ def _placement(provider):
     return provider.removesuffix("ExecutionProvider").lower()
 
 
-def _entry(index, kind, outputs, ns, placement):
-    return {"index": index, "kind": kind, "outputs": outputs, "cycles": ns, "placement": placement}
+def _entry(index, outputs, ns, placement):
+    return {"index": index, "outputs": outputs, "cycles": ns, "placement": placement}
 

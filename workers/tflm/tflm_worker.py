@@ -3,7 +3,7 @@
 that the runtime records, and the time of its reference kernels here.
 
 Options of a measure request: `arena_size` (bytes; default: as much as is needed), `seed` of the random
-inputs, and of the timing `min_runs`, `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`.
+inputs, and of the timing `min_runs`, `max_runs`, `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`.
 """
 
 import importlib.metadata
@@ -14,6 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import host_facts  # noqa: E402
+import host_timing  # noqa: E402
 import worker_protocol  # noqa: E402
 from worker_protocol import Refused, one_line  # noqa: E402
 
@@ -22,18 +23,13 @@ from tflite_micro.python.tflite_micro import runtime  # noqa: E402
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema  # noqa: E402
 
 import tflm_record  # noqa: E402
-import tflm_timing  # noqa: E402
 
 RUNTIME = "tflm-reference-kernels-x86"
 VERSION = importlib.metadata.version("tflite-micro")
 DEFAULTS = {
     "arena_size": 0,
     "seed": 1,
-    "min_runs": 30,
-    "min_time_ms": 150,
-    "max_time_ms": 3000,
-    "bursts": 3,
-    "burst_gap_ms": 20,
+    **host_timing.DEFAULTS,
 }
 TIMES = ["latency_ms", "latency_wall_p50_ms", "first_latency_ms", "load_ms"]
 # The record does not depend on the arena's size; what is not used is never touched.
@@ -92,14 +88,12 @@ class TflmDevice:
             "statistic": "min",
             "samples_ms": timings["samples_ms"],
             "protocol": {
+                **timings["protocol"],
                 "kernels": "reference",
-                "clock": "process",
                 "threads": "1",
                 "abi": "64",
                 "arena_size_bytes": str(arena_size),
                 "seed": str(options["seed"]),
-                "runs": str(timings["runs"]),
-                "invocations_per_sample": str(timings["invocations_per_sample"]),
             },
             "environment": host_facts.environment(),
             "device": request.get("device") or "tflm",
@@ -127,7 +121,7 @@ class TflmDevice:
                 for index in range(inputs):
                     details = interpreter.get_input_details(index)
                     interpreter.set_input(_values(details, random), index)
-                return tflm_timing.time_model(interpreter.invoke, options)
+                return host_timing.time_model(interpreter.invoke, options, "process")
             except (RuntimeError, ValueError) as error:
                 said = one_line(self._output.text()) or str(error)
         raise Refused("device_failed", f"TensorFlow Lite Micro prepares it, but cannot run it: {said}")
@@ -149,7 +143,7 @@ def _options(given):
     if unknown:
         raise Refused("bad_options", f"unknown option {unknown[0]}; allowed: {', '.join(DEFAULTS)}")
     for name, value in given.items():
-        least = 1 if name in ("bursts", "min_runs") else 0
+        least = 1 if name in ("bursts", "min_runs", "max_runs") else 0
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
             raise Refused("bad_options", f"{name} is {value!r}; a number from {least} on is allowed")
         if name in ("arena_size", "bursts", "seed") and not isinstance(value, int):
