@@ -92,12 +92,14 @@ Json latency_json(const MeasuredModel& model) {
 
 Json operators_json(const MeasuredModel& model) {
   Json out = Json::array();
+  // A runtime that measures time counts no MACs; a compiler's 0 is one.
+  const bool counts = model.operator_unit != "ns";
   for (const MeasuredOperator& op : model.operators)
     out.push_back(
         {{"index", op.index},
          {"kind", op.kind},
          {model.operator_unit.empty() ? "cost" : model.operator_unit, number_json("", op.cost)},
-         {"macs", op.macs},
+         {"macs", counts || op.macs > 0 ? Json(op.macs) : Json()},
          {"placement", op.placement},
          {"placement_reason", text_or_null(op.placement_reason)}});
   return out;

@@ -41,6 +41,41 @@ class Measure(ToolTest):
         self.assertTrue(entry["environment"])
         self.assertTrue(entry["host_fingerprint"])
 
+    def test_an_onnx_model_has_times_of_its_operators(self):
+        require(self, data_dir(), "the published models (EDGESAGE_DATA_DIR)")
+        path, = (data_dir() / "models" / "onnx").rglob("*_light_squeezenet.onnx")
+        store = self.dir / "onnx.sqlite"
+        answer = self.check(run("measure", path, "--device", "host-onnxruntime", "--store", store,
+                                "--option", "max_time_ms=500", "--format", "json"), 0)
+        entry, = answer.json()["measurements"]
+        self.assertIsNone(entry["error"])
+        self.assertEqual(entry["runtime"], "onnxruntime")
+        self.assertEqual(entry["latency_ms"]["statistic"], "min")
+        self.assertGreater(entry["arena_peak_bytes"], 64 * 111 * 111 * 4)
+        # The operators are those of the file as edgesage reads it, each convolution with its
+        # activation and its time.
+        inspected = run("inspect", path, "--format", "json").json()["operators"]
+        timed = {op["index"]: op for op in entry["operators"]}
+        for op in inspected:
+            if op["kind"] == "CONV_2D":
+                self.assertGreater(timed[op["index"]]["ns"], 0, op["name"])
+                self.assertEqual(timed[op["index"]]["kind"], "CONV_2D")
+                self.assertEqual(timed[op["index"]]["placement"], "cpu")
+                self.assertIsNone(timed[op["index"]]["macs"])
+        whole = sum(op["ns"] for op in entry["operators"]) * 1e-6
+        self.assertGreater(whole, 0.6 * entry["latency_ms"]["value"])
+        self.assertEqual(self.check(run("store", "info", store, "--format", "json"), 0)
+                         .json()["networks"], 1)
+
+    def test_what_onnx_runtime_refuses_is_told_in_its_words(self):
+        require(self, data_dir(), "the published models (EDGESAGE_DATA_DIR)")
+        path = data_dir() / "models" / "onnx" / "onnx" / "c0dba186_model.onnx"
+        answer = self.check(run("measure", path, "--device", "host-onnxruntime", "--format",
+                                "json"), 5)
+        entry, = answer.json()["measurements"]
+        self.assertEqual(entry["error"]["code"], 5)
+        self.assertIn("PRelu(6)", entry["error"]["message"])
+
     def test_tensorflow_lite_micro_reports_what_it_allocates(self):
         path = self.network()
         quick = ("--option", "max_time_ms=200", "--option", "min_time_ms=20", "--format", "json")

@@ -248,6 +248,7 @@ def main():
     arguments = worker_protocol.descriptors()
     device = OrtDevice()
     hello = {
+        "protocol": "1.2",
         "worker": "onnxruntime",
         "runtime": "onnxruntime",
         "runtime_version": VERSION,
