@@ -1,5 +1,6 @@
 // Reading ONNX files: a network of 100 operators from memory and from the disk, and the same graph
-// with 10 MB and with 1 GB of weights, with the pages of memory that each reading touches.
+// with 10 MB and with 1 GB of weights, with the pages of memory that each reading touches. The same
+// of .tflite files, whose weights are a hole on the disk.
 //
 //   read_bench --benchmark_filter=Read
 //   read_bench --write=FILE      the 100-operator file, to time other readers with
@@ -15,7 +16,9 @@
 #include <vector>
 
 #include "src/base/file.h"
+#include "src/io/model_file.h"
 #include "src/io/onnx/read.h"
+#include "tests/io/odd_files.h"
 #include "tests/io/onnx_test_support.h"
 
 namespace edgesage {
@@ -81,6 +84,27 @@ void read_file(benchmark::State& state) {
 BENCHMARK(read_file)
     ->Name("Read/100_operators/megabytes")
     ->Arg(1)
+    ->Arg(10)
+    ->Arg(1'000)
+    ->Unit(benchmark::kMicrosecond);
+
+void read_tflite_file(benchmark::State& state) {
+  const int64_t weights = state.range(0) * 1'000'000;
+  const auto path = std::filesystem::temp_directory_path() / "edgesage_bench.tflite";
+  if (!write_file(path, test::with_outside_weights(weights)))
+    return state.SkipWithError("cannot be written");
+  std::filesystem::resize_file(path, 4096 + static_cast<uintmax_t>(weights));
+  const int64_t before = page_faults();
+  for (auto _ : state) {
+    const auto graph = read_model(path);
+    benchmark::DoNotOptimize(graph.has_value());
+  }
+  state.counters["pages"] =
+      static_cast<double>(page_faults() - before) / static_cast<double>(state.iterations());
+  std::filesystem::remove(path);
+}
+BENCHMARK(read_tflite_file)
+    ->Name("ReadTflite/megabytes")
     ->Arg(10)
     ->Arg(1'000)
     ->Unit(benchmark::kMicrosecond);

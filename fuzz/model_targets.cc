@@ -19,6 +19,9 @@
 #include "src/io/file_kind.h"
 #include "src/io/ncnn_param.h"
 #include "src/io/ncnn_reader.h"
+#include "src/io/onnx/convert.h"
+#include "src/io/onnx/read.h"
+#include "src/io/onnx/shapes.h"
 #include "src/io/tflite_reader.h"
 #include "src/io/tflite_writer.h"
 #include "src/lower/control_flow.h"
@@ -107,6 +110,29 @@ void ncnn(Bytes bytes) {
   if (!graph)
     return check_error(graph.error(), {ErrorCode::kBadModel, ErrorCode::kInvalidArgument});
   use_graph(*graph);
+}
+
+void onnx(Bytes bytes) {
+  auto read = onnx::read_onnx(bytes, nullptr, "fuzzed");
+  if (!read) return check_error(read.error(), {ErrorCode::kBadModel});
+  const auto model = std::make_shared<const onnx::Model>(std::move(*read));
+  onnx::ShapeOptions options;
+  auto inferred = onnx::infer_types(*model, options);
+  must_hold(inferred.has_value(), "inference never fails on what the file says");
+  auto graph = onnx::graph_of_onnx(model, *inferred, "fuzzed");
+  if (!graph) {
+    check_error(graph.error(), {ErrorCode::kBadModel, ErrorCode::kInvalidArgument});
+    // Once more with numbers for the dimensions that the file leaves open.
+    for (const onnx::UnknownDimension& unknown : inferred->unknown_dimensions)
+      if (!unknown.symbol.empty()) options.dimensions[std::string(unknown.symbol)] = 4;
+    if (options.dimensions.empty()) return;
+    inferred = onnx::infer_types(*model, options);
+    if (!inferred) return check_error(inferred.error(), {ErrorCode::kInvalidArgument});
+    graph = onnx::graph_of_onnx(model, *inferred, "fuzzed");
+    if (!graph)
+      return check_error(graph.error(), {ErrorCode::kBadModel, ErrorCode::kInvalidArgument});
+  }
+  change_entry(*graph);
 }
 
 void file_kind(Bytes bytes) {

@@ -21,6 +21,7 @@ struct FuzzTarget {
 constexpr FuzzTarget kTargets[] = {
     {"tflite", fuzz::tflite},
     {"ncnn", fuzz::ncnn},
+    {"onnx", fuzz::onnx},
     {"file_kind", fuzz::file_kind},
     {"predictor", fuzz::predictor},
     {"labels", fuzz::labels},

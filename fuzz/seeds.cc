@@ -12,6 +12,7 @@
 #include "src/io/tflite_writer.h"
 #include "src/learn/label_file.h"
 #include "src/store/store.h"
+#include "tests/io/onnx_test_support.h"
 #include "tests/predict/sample_predictor.h"
 #include "tests/store/samples.h"
 
@@ -130,6 +131,72 @@ void add_store(Seeds& seeds, const fs::path& scratch) {
   fs::remove(path);
 }
 
+// A classifier in float, as exporters write them: named dimensions, constants in both places, a
+// shape that is computed.
+test::OnnxModel onnx_classifier() {
+  using enum onnx::ElementType;
+  using test::attr;
+  const std::vector<float> weights(4 * 3 * 3 * 3, 0.5F);
+  test::OnnxGraph graph("classifier");
+  graph.input("x", kFloat, test::OnnxDims{"N", 3, 8, 8})
+      .initializer(test::onnx_floats("w", {4, 3, 3, 3}, weights))
+      .initializer(test::onnx_floats("scale", {4}, {1, 2, 3, 4}))
+      .initializer(test::onnx_floats("dense", {64, 2}, std::vector<float>(128)))
+      .initializer(test::onnx_int64s("minus", {1}, {-1}))
+      .node("Conv", {"x", "w"}, {"c"}, {attr("pads", {1, 1, 1, 1}), attr("strides", {1, 1})})
+      .node("BatchNormalization", {"c", "scale", "scale", "scale", "scale"}, {"b"})
+      .node("Relu", {"b"}, {"r"})
+      .node("MaxPool", {"r"}, {"p"}, {attr("kernel_shape", {2, 2}), attr("strides", {2, 2})})
+      .node("Shape", {"p"}, {"shape"})
+      .node("Constant", {}, {"first"}, {attr("value_ints", {0})})
+      .node("Gather", {"shape", "first"}, {"batch"}, {attr("axis", 0)})
+      .node("Concat", {"batch", "minus"}, {"target"}, {attr("axis", 0)})
+      .node("Reshape", {"p", "target"}, {"flat"})
+      .node("Gemm", {"flat", "dense"}, {"y"}, {attr("alpha", 1.0F)})
+      .node("Softmax", {"y"}, {"z"}, {attr("axis", -1)})
+      .value_info("c", kFloat, test::OnnxDims{"N", 4, 8, 8})
+      .output("z", kFloat, test::OnnxDims{"N", 2});
+  return test::OnnxModel(graph).metadata("author", "x");
+}
+
+// Bodies that capture names, a function with an attribute, quantisation, an operator of others.
+test::OnnxModel onnx_control_flow() {
+  using enum onnx::ElementType;
+  using test::attr;
+  test::OnnxGraph body("body");
+  body.input("i", kInt64, test::OnnxDims{})
+      .input("go", kBool, test::OnnxDims{})
+      .input("state", kFloat, test::OnnxDims{1, 4})
+      .node("Add", {"state", "x"}, {"next"})
+      .node("Identity", {"go"}, {"again"})
+      .output("again")
+      .output("next");
+  test::OnnxGraph yes("yes"), no("no");
+  yes.node("Double", {"last"}, {"t"}, {attr("alpha", 2.0F)}, {.domain = "local"}).output("t");
+  no.node("Neg", {"last"}, {"n"}).output("n");
+  test::OnnxGraph graph("control");
+  graph.input("x", kFloat, test::OnnxDims{1, 4})
+      .initializer(test::onnx_int64s("trips", {}, {3}))
+      .initializer(test::onnx_floats("s", {}, {0.1F}))
+      .initializer(test::onnx_int32s("zero", kInt8, {}, {0}))
+      .initializer(test::onnx_external("kept", kFloat, {4}, {{"location", "w.bin"}}))
+      .node("Loop", {"trips", "", "x"}, {"last"}, {attr("body", body)})
+      .node("Greater", {"s", "s"}, {"which"})
+      .node("If", {"which"}, {"chosen"}, {attr("then_branch", yes), attr("else_branch", no)})
+      .node("QuantizeLinear", {"chosen", "s", "zero"}, {"q"})
+      .node("DequantizeLinear", {"q", "s", "zero"}, {"f"})
+      .node("Gelu", {"f"}, {"g"}, {}, {.domain = "com.microsoft"})
+      .node("Mul", {"g", "kept"}, {"y"})
+      .output("y", kFloat, test::OnnxDims{1, 4});
+  test::OnnxFunction twice("local", "Double", {"a"}, {"b"});
+  twice.attribute("alpha")
+      .node("Add", {"a", "a"}, {"c"})
+      .node("LeakyRelu", {"c"}, {"b"},
+            {test::attr_reference("alpha", "alpha", onnx::Attribute::Kind::kFloat)})
+      .opset("", 17);
+  return test::OnnxModel(graph).opset("local", 1).function(twice);
+}
+
 constexpr std::string_view kNcnn = R"(7767517
 12 13
 Input data 0 1 data 0=32 1=32 2=3
@@ -185,6 +252,8 @@ int write_all(const fs::path& folder) {
     seeds.add("tflite", std::string(type_name(type)), *write_tflite(small_network(type)));
   if (const auto bytes = write_tflite(control_flow())) seeds.add("tflite", "control", *bytes);
   seeds.add("ncnn", "all", kNcnn);
+  seeds.add("onnx", "classifier", onnx_classifier().bytes());
+  seeds.add("onnx", "control", onnx_control_flow().bytes());
   seeds.add("file_kind", "lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n");
   seeds.add("file_kind", "onnx",
             std::string_view("\x08\x08\x3a\x04\x12\x02\x61\x62\x42\x02\x10\x0d"));

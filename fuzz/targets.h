@@ -17,6 +17,7 @@ using Bytes = std::span<const std::byte>;
 
 void tflite(Bytes bytes);        // read, describe, lower for every kind of target, write, read back
 void ncnn(Bytes bytes);          // the same for the text of a .param
+void onnx(Bytes bytes);          // read, infer shapes, convert, and then as a graph of the others
 void file_kind(Bytes bytes);     // what is this file?
 void predictor(Bytes bytes);     // a predictor file, and a prediction with it
 void labels(Bytes bytes);        // a label file, compressed or not

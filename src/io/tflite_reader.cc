@@ -124,7 +124,8 @@ class Reader {
       OperatorCode& to = codes_.emplace_back();
       to.kind = op_kind_from_code(code);
       to.version = from->version();
-      to.custom_code = custom_code;
+      // A name beside a builtin operator says nothing: runtimes pass over it, so does this.
+      if (to.kind == OpKind::kCustom) to.custom_code = custom_code;
       if (to.kind == OpKind::kUnknown) {
         to.custom_code = fmt::format("BUILTIN_{}", code);
         warnings_.add(fmt::format("operator code {} is unknown to this version", code));
@@ -350,10 +351,14 @@ class Reader {
               fmt::format("subgraph {}: tensor {} has constant data, but is an input or "
                           "made by an operator",
                           subgraph_, i));
+      } else if (tensor.element_count() == 0) {
+        // Needs no data, wherever they are said to be.
+        if (made[i] == 0 && stored.buffer() != 0)
+          tensor.buffer = static_cast<int32_t>(stored.buffer());
+        else if (made[i] == 0 && stored.external_buffer() != 0)
+          mark_external(stored, i, tensor);
       } else if (stored.external_buffer() != 0) {
         mark_external(stored, i, tensor);
-      } else if (stored.buffer() != 0 && tensor.element_count() == 0 && made[i] == 0) {
-        tensor.buffer = static_cast<int32_t>(stored.buffer());
       }
     }
   }

@@ -18,15 +18,16 @@ size_t bound_of(const RowCycles& cycles) {
 }
 constexpr size_t kBounds = 4;
 
-std::vector<float> bounds_of(const LoweringFacts& facts) {
+std::vector<float> bounds_of(const Lowering& lowering, const LoweringFacts& facts) {
   double whole = 0, arithmetic = 0, on_chip = 0, bound_outside = 0;
-  for (const RowFacts& row : facts.rows) {
-    const RowCycles& c = row.cycles;
+  for (size_t i = 0; i < facts.rows.size(); ++i) {
+    const RowCycles& c = facts.rows[i].cycles;
+    const auto runs = static_cast<double>(lowering.rows[i].repeat);
     const double inside = std::max(c.npu, c.sram), all = std::max({inside, c.dram, c.flash});
-    whole += all;
-    arithmetic += c.npu;
-    on_chip += inside;
-    if (all > inside) bound_outside += all;
+    whole += all * runs;
+    arithmetic += c.npu * runs;
+    on_chip += inside * runs;
+    if (all > inside) bound_outside += all * runs;
   }
   const auto ratio = [](double a, double b) {
     return static_cast<float>(std::log((a + 1) / (b + 1)));
@@ -43,6 +44,7 @@ std::vector<float> totals_of(const Lowering& lowering, const LoweringFacts& fact
   for (size_t i = 0; i < lowering.rows.size(); ++i) {
     if (lowering.rows[i].placement == Placement::kFolded) continue;
     const RowCost& cost = facts.rows[i].cost;
+    const auto runs = static_cast<double>(lowering.rows[i].repeat);
     const auto macs = static_cast<double>(cost.macs);
     const auto moved = static_cast<double>(cost.ifm_bytes) + static_cast<double>(cost.ofm_bytes);
     const auto weights = static_cast<double>(cost.weights_bytes);
@@ -54,7 +56,7 @@ std::vector<float> totals_of(const Lowering& lowering, const LoweringFacts& fact
                                     {kind, 1.0},
                                     {kind + 1, macs},
                                     {kind + 2, moved}})
-      sums[at] += value;
+      sums[at] += value * runs;
   }
   sums[4] = facts.peak_live_bytes;
   sums[5] = static_cast<double>(lowering.partitions);
@@ -90,7 +92,7 @@ FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& whole, 
                    bound_of(facts.rows[i].cycles)] += static_cast<float>(priors[i] / total);
   network.sim = simulate::make_sim_network(graph, lowering);
   network.totals = totals_of(lowering, facts);
-  network.bounds = bounds_of(facts);
+  network.bounds = bounds_of(lowering, facts);
   network.log_closed_form = std::log(is_maximum(quantity) ? largest : total);
   return network;
 }

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "src/base/parallel.h"
 #include "src/graph/graph_hash.h"
+#include "src/lower/control_flow.h"
 #include "src/spaces/space.h"
 
 namespace edgesage {
@@ -21,12 +23,15 @@ struct Built {
 
 Built read_network(const std::string& name, const NamedGraph& named, const Target& target,
                    std::span<const Quantity> quantities) {
-  const Graph& graph = *named.graph;
-  const Lowering lowering = lower(graph, target);
+  // Priced as the predictor prices: with the bodies of control flow in line.
+  std::optional<Expansion> expansion;
+  if (has_control_flow(*named.graph)) expansion = expand_control_flow(*named.graph);
+  const Graph& graph = expansion ? expansion->graph : *named.graph;
+  const Lowering lowering = expansion ? lower(*expansion, target) : lower(graph, target);
   Built built;
   built.example.name = name;
   built.example.space = named.space;
-  built.example.graph_hash = graph_hash(graph);
+  built.example.graph_hash = graph_hash(*named.graph);
   built.example.operator_signatures = operator_signatures(graph);
   built.example.tensors = extract_features(graph, lowering, quantities);
   built.example.labels.assign(quantities.size(), std::numeric_limits<double>::quiet_NaN());

@@ -219,7 +219,7 @@ void PriceOverhead(const SimNetwork& network, const Lanes* fields, Lanes& out) {
       const V change = hn::Abs(f[kOutsideOf + pair.from] - f[kOutsideOf + pair.to]);
       const V price =
           hn::MulAdd(f[kSwitchBytePrice], Splat(pair.bytes), f[kSwitchCost] * Splat(pair.count));
-      sum = hn::MulAdd(change, price, sum);
+      sum = hn::MulAdd(change, hn::Min(price, Splat(1e30F)), sum);
     }
     hn::Store(sum, D(), out.v.data() + lane);
   }
@@ -262,11 +262,11 @@ void AddUp(const SimNetwork& network, const Lanes* fields, bool overlaps, const 
       const Segment& segment = network.segments[s];
       V sum;
       const V time = Overlapped(segment, f, lane, cost, finish, sum);
-      total = hn::MulAdd(Splat(static_cast<float>(segment.count)), time, total);
+      total = hn::MulAdd(Splat(segment.count), time, total);
       if (shortened != nullptr)
         hn::Store(time / hn::Max(sum, Splat(1e-30F)), D(), shortened[s].v.data() + lane);
     }
-    hn::Store(total, D(), out.v.data() + lane);
+    hn::Store(hn::Min(total, Splat(1e36F)), D(), out.v.data() + lane);
   }
 }
 

@@ -64,14 +64,18 @@ void fill_neighbours(const std::vector<SimRow>& rows, SimNetwork& network) {
   };
   std::map<std::pair<uint8_t, uint8_t>, std::pair<double, double>> pairs;
   const SimRow* before = nullptr;
+  double times_before = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (network.unique_of[i] < 0) continue;
     if (before != nullptr && side(*before) != side(rows[i])) {
       auto& [count, bytes] = pairs[{side(*before), side(rows[i])}];
-      count += 1;
-      bytes += static_cast<double>(rows[i].bytes[0]) - static_cast<double>(rows[i].out_bytes);
+      const double times = std::min(times_before, static_cast<double>(network.times[i]));
+      count += times;
+      bytes +=
+          times * (static_cast<double>(rows[i].bytes[0]) - static_cast<double>(rows[i].out_bytes));
     }
     before = &rows[i];
+    times_before = static_cast<double>(network.times[i]);
   }
   for (const auto& [key, value] : pairs)
     network.neighbours.push_back(
@@ -93,10 +97,12 @@ SimNetwork make_sim_network(const Graph& graph, const Lowering& lowering,
   for (size_t i = 0; i < rows.size(); ++i) {
     const bool runs = lowering.rows[i].placement != Placement::kFolded;
     network.unique_of.push_back(runs ? merger.add(rows[i], network.unique) : -1);
+    network.times.push_back(bounded(static_cast<double>(lowering.rows[i].repeat)));
   }
   network.count.assign(network.unique.size(), 0);
-  for (const int32_t unique : network.unique_of)
-    if (unique >= 0) network.count[static_cast<size_t>(unique)] += 1;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (const int32_t unique = network.unique_of[i]; unique >= 0)
+      add_bounded(network.count[static_cast<size_t>(unique)], network.times[i]);
   fill_segments(graph, lowering, options.merge, network);
   fill_neighbours(rows, network);
   fill_memory(graph, lowering, live, rows, options.merge, network);

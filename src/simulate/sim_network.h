@@ -1,8 +1,9 @@
 // What virtual devices read of one network.
 //
 // Rows that are alike in everything that a device prices are kept once, with the number of times
-// they occur; so are pieces of the network with parallel branches. Plain data, immutable after
-// make_sim_network(), safe to share between threads.
+// they run in an inference (of a loop's body, its iterations: Row::repeat); so are pieces of the
+// network with parallel branches. Plain data, immutable after make_sim_network(), safe to share
+// between threads.
 #pragma once
 
 #include <array>
@@ -87,15 +88,17 @@ struct MemoryMoment {
   int32_t row = -1;
 };
 
-// A piece of the network with parallel branches: nothing before it is read after its start.
+// A piece of the network with parallel branches: nothing before it is read after its start, or it
+// is what a loop runs. All of its rows run equally often.
 struct Segment {
-  int32_t count = 0;            // how often it occurs
+  float count = 0;              // how often it runs
   std::vector<int32_t> row;     // indexes into `unique`
   std::vector<int32_t> offset;  // row i reads rows input[offset[i]] ... input[offset[i + 1] - 1]
   std::vector<int32_t> input;   // of this segment
 };
 
-// Rows that follow each other: a device may run them on different sides (delegate, CPU).
+// Rows that follow each other: a device may run them on different sides (delegate, CPU). Inside of
+// a loop they do in every iteration; the way back to its start is not counted.
 struct Neighbours {
   uint8_t from = 0, to = 0;  // Variant, or kVariants for a row that the lowering puts on the CPU
   float count = 0;
@@ -104,7 +107,7 @@ struct Neighbours {
 
 struct SimNetwork {
   std::vector<SimRow> unique;
-  std::vector<float> count;         // how often each occurs
+  std::vector<float> count;         // how often each runs
   std::vector<float> serial_count;  // outside of `segments`
   std::vector<Segment> segments;
   std::vector<Neighbours> neighbours;
@@ -115,6 +118,7 @@ struct SimNetwork {
 
   std::vector<int32_t> unique_of;   // for each row of the lowering; -1: nothing runs
   std::vector<int32_t> segment_of;  // -1: outside of segments
+  std::vector<float> times;         // how often each row of the lowering runs
 
   // Rows of the lowering, folded ones included.
   [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(unique_of.size()); }

@@ -1,6 +1,7 @@
 // Rows of a lowering as virtual devices see them.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "src/analysis/row_costs.h"
@@ -21,6 +22,7 @@ namespace edgesage::simulate {
 
 // A count as a float that is at most kLargest.
 [[nodiscard]] float bounded(double value);
+inline void add_bounded(float& sum, float value) { sum = std::min(sum + value, kLargest); }
 
 // Bytes of `value` when `channels` are rounded up to `tile`.
 [[nodiscard]] double rounded_up(double value, int64_t channels, int64_t tile);

@@ -4,11 +4,14 @@
 #include <map>
 #include <utility>
 
+#include "src/simulate/sim_rows.h"
+
 namespace edgesage::simulate {
 namespace {
 
 // Position p is a cut when no row after p reads a row before p, or the graph's input, and no
-// output is made before p: row p is then waited for by all that follows.
+// output is made before p: row p is then waited for by all that follows. So is the last row of what
+// a loop runs, and the last one before it: where the number of runs changes.
 std::vector<bool> find_cuts(const Graph& graph, const Lowering& lowering) {
   const auto rows = static_cast<int32_t>(lowering.rows.size());
   // reach[p + 1]: how far something that exists before row p + 1 is still needed.
@@ -29,7 +32,9 @@ std::vector<bool> find_cuts(const Graph& graph, const Lowering& lowering) {
   std::vector<bool> cuts(static_cast<size_t>(rows), false);
   int32_t needed = last[0];  // by what is older than row p
   for (int32_t p = 0; p < rows; ++p) {
-    cuts[static_cast<size_t>(p)] = needed <= p;
+    const bool changes = p + 1 < rows && lowering.rows[static_cast<size_t>(p)].repeat !=
+                                             lowering.rows[static_cast<size_t>(p) + 1].repeat;
+    cuts[static_cast<size_t>(p)] = needed <= p || changes;
     needed = std::max(needed, last[static_cast<size_t>(p) + 1]);
   }
   if (rows > 0) cuts[static_cast<size_t>(rows) - 1] = true;
@@ -75,9 +80,10 @@ void fill_segments(const Graph& graph, const Lowering& lowering, bool merge, Sim
   for (int32_t i = 0; i < static_cast<int32_t>(cuts.size()); ++i) {
     if (!cuts[static_cast<size_t>(i)]) continue;
     Segment segment = make_segment(lowering, network, first, i);
+    const float runs = network.times[static_cast<size_t>(i)];
     if (is_chain(segment)) {
       for (const int32_t unique : segment.row)
-        network.serial_count[static_cast<size_t>(unique)] += 1;
+        add_bounded(network.serial_count[static_cast<size_t>(unique)], runs);
     } else {
       std::vector<int32_t> wiring = segment.offset;
       wiring.insert(wiring.end(), segment.input.begin(), segment.input.end());
@@ -85,7 +91,7 @@ void fill_segments(const Graph& graph, const Lowering& lowering, bool merge, Sim
       const auto [found, is_new] = known.try_emplace({segment.row, std::move(wiring)}, next);
       const int32_t index = is_new || !merge ? next : found->second;
       if (index == next) network.segments.push_back(std::move(segment));
-      ++network.segments[static_cast<size_t>(index)].count;
+      add_bounded(network.segments[static_cast<size_t>(index)].count, runs);
       for (int32_t k = first; k <= i; ++k) network.segment_of[static_cast<size_t>(k)] = index;
     }
     first = i + 1;

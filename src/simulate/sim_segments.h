@@ -7,8 +7,8 @@
 
 namespace edgesage::simulate {
 
-// Fills `segments`, `segment_of` and `serial_count`; reads `unique_of`. Equal segments are kept
-// once where `merge` is set.
+// Fills `segments`, `segment_of` and `serial_count`; reads `unique_of` and `times`. Equal segments
+// are kept once where `merge` is set.
 void fill_segments(const Graph& graph, const Lowering& lowering, bool merge, SimNetwork& network);
 
 }  // namespace edgesage::simulate

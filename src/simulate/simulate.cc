@@ -9,7 +9,7 @@
 namespace edgesage::simulate {
 namespace {
 
-constexpr float kSmallestCost = 1e-6F;
+constexpr float kSmallestCost = 1e-6F, kLargestCost = 1e36F;
 // So many devices go through all networks before the next ones: their parameters stay in a core's
 // cache.
 constexpr int32_t kBlocksAtOnce = 2;
@@ -42,7 +42,8 @@ void price_blocks(const SimNetwork& network, const DeviceSet& devices, SimQuanti
     for (size_t lane = 0; lane < kLanes; ++lane) {
       const int32_t device = devices.devices()[static_cast<size_t>(block) * kLanes + lane];
       if (device >= 0)
-        out[static_cast<size_t>(device)] = std::log(std::max(total.v[lane], kSmallestCost));
+        out[static_cast<size_t>(device)] =
+            std::log(std::clamp(total.v[lane], kSmallestCost, kLargestCost));
     }
   }
 }
@@ -66,7 +67,8 @@ void latency_rows(const SimNetwork& network, const DeviceSet& devices, int32_t p
   for (size_t i = 0; i < rows.size(); ++i) {
     const int32_t unique = network.unique_of[i];
     if (unique < 0) continue;
-    rows[i] = lane_of(workspace.cost[static_cast<size_t>(unique)], position);
+    rows[i] = lane_of(workspace.cost[static_cast<size_t>(unique)], position) *
+              static_cast<double>(network.times[i]);
     if (overlaps && network.segment_of[i] >= 0)
       rows[i] *= lane_of(shortened[static_cast<size_t>(network.segment_of[i])], position);
   }
@@ -135,7 +137,8 @@ void row_costs(const SimNetwork& network, const DeviceSet& devices, int32_t devi
   for (size_t i = 0; i < rows.size(); ++i)
     if (network.unique_of[i] >= 0)
       rows[i] = rows[i] * share +
-                lane_of(workspace.energy[static_cast<size_t>(network.unique_of[i])], position);
+                lane_of(workspace.energy[static_cast<size_t>(network.unique_of[i])], position) *
+                    static_cast<double>(network.times[i]);
 }
 
 }  // namespace edgesage::simulate

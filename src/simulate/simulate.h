@@ -27,7 +27,7 @@ class SimWorkspace {
 
 // Natural logarithm of the cost of one inference in an arbitrary unit (memory: bytes), one a
 // device; out.size() == devices.size(). Finite for every network and device: costs below 1e-6 (a
-// network without rows on a device without fixed cost) count 1e-6. Thread-safe.
+// network without rows on a device without fixed cost) count 1e-6, above 1e36 1e36. Thread-safe.
 void log_costs(const SimNetwork& network, const DeviceSet& devices, SimQuantity quantity,
                SimWorkspace& workspace, std::span<float> out);
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import unittest
@@ -157,7 +158,12 @@ class HelpExamples(ToolTest):
 
     def test_they_run(self):
         require(self, runtimes(), "no device runtimes in .venv; ./dev setup installs them")
-        self.network("model.tflite")
+        model = self.network("model.tflite")
+        (self.dir / "my-models").mkdir()
+        shutil.copy(model, self.dir / "my-models")
+        places = {"EDGESAGE_PREDICTOR_PATH": str(self.dir)}
+        if data_dir():
+            places["EDGESAGE_DATA_DIR"] = str(data_dir())
         names = commands()
         self.assertLessEqual(set(EXAMPLE_ORDER), set(names))
         order = EXAMPLE_ORDER + [name for name in names if name not in EXAMPLE_ORDER]
@@ -169,8 +175,7 @@ class HelpExamples(ToolTest):
                         require(self, data_dir(), "the published measurements are not there")
                     words = [replaced[1] if replaced and word == replaced[0] else word
                              for word in shlex.split(example)]
-                    self.check(run(*words, *added, cwd=self.dir,
-                                   env={"EDGESAGE_PREDICTOR_PATH": str(self.dir)}), 0)
+                    self.check(run(*words, *added, cwd=self.dir, env=places), 0)
 
 
 if __name__ == "__main__":

@@ -7,24 +7,17 @@
 #include <numeric>
 
 #include "src/io/tflite_writer.h"
-#include "tflite_generated.h"
+#include "tests/io/odd_bytes.h"
 
 namespace edgesage::test {
 namespace {
 
-namespace fb = flatbuffers;
 using Bytes = std::vector<std::byte>;
 
 std::span<const std::byte> bytes_of(const auto& values) { return std::as_bytes(std::span(values)); }
 
 Bytes text_bytes(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
-Bytes finish(fb::FlatBufferBuilder& b, fb::Offset<tflite::Model> model) {
-  tflite::FinishModelBuffer(b, model);
-  const auto bytes = std::as_bytes(std::span(b.GetBufferPointer(), b.GetSize()));
   return {bytes.begin(), bytes.end()};
 }
 
@@ -90,58 +83,6 @@ Graph reshape_with_target(const std::vector<int32_t>& target) {
   append(made, op_of(OpKind::kFullyConnected), {weights},
          plain_tensor("scores", DataType::kFloat32, {1, 3}));
   return made;
-}
-
-// deprecated_builtin_code and builtin_code as given; an ADD-like operator of two inputs.
-Bytes with_codes(int dep, int code, bool absent = false) {
-  fb::FlatBufferBuilder b;
-  b.ForceDefaults(!absent);
-  tflite::OperatorCodeBuilder op_code(b);
-  if (!absent) {
-    op_code.add_deprecated_builtin_code(static_cast<int8_t>(dep));
-    op_code.add_builtin_code(static_cast<tflite::BuiltinOperator>(code));
-  }
-  const auto codes = b.CreateVector(std::vector{op_code.Finish()});
-  const auto shape = b.CreateVector(std::vector<int32_t>{1, 2, 2, 1});
-  std::vector<fb::Offset<tflite::Tensor>> tensor_list;
-  for (int i = 0; i < 3; ++i)
-    tensor_list.push_back(tflite::CreateTensor(b, shape, tflite::TensorType::FLOAT32));
-  const auto tensors = b.CreateVector(tensor_list);
-  const auto inputs = b.CreateVector(std::vector<int32_t>{0, 1});
-  const auto outputs = b.CreateVector(std::vector<int32_t>{2});
-  const auto ops = b.CreateVector(std::vector{tflite::CreateOperator(b, 0, inputs, outputs)});
-  const auto subgraphs =
-      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, inputs, outputs, ops)});
-  const auto buffers = b.CreateVector(std::vector{tflite::CreateBuffer(b)});
-  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs, 0, buffers));
-}
-
-// The vector of operators is absent, and the input is the output.
-Bytes without_operators() {
-  fb::FlatBufferBuilder b;
-  const auto shape = b.CreateVector(std::vector<int32_t>{1, 4});
-  const auto tensors = b.CreateVector(std::vector{tflite::CreateTensor(b, shape)});
-  const auto ends = b.CreateVector(std::vector<int32_t>{0});
-  const auto subgraphs =
-      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, ends, ends)});
-  return finish(b, tflite::CreateModel(b, 3, 0, subgraphs));
-}
-
-// One tensor whose shape is null, [], [0] or [1,0,3,4], passed through an ABS.
-Bytes with_shape(const std::vector<int32_t>* shape) {
-  fb::FlatBufferBuilder b;
-  fb::Offset<fb::Vector<int32_t>> stored;
-  if (shape != nullptr) stored = b.CreateVector(*shape);
-  const auto tensor = tflite::CreateTensor(b, stored, tflite::TensorType::FLOAT32);
-  const auto tensors = b.CreateVector(std::vector{tensor, tensor});
-  const auto inputs = b.CreateVector(std::vector<int32_t>{0});
-  const auto outputs = b.CreateVector(std::vector<int32_t>{1});
-  const auto codes = b.CreateVector(std::vector{tflite::CreateOperatorCode(
-      b, static_cast<int8_t>(OpKind::kAbs), 0, 1, tflite::BuiltinOperator::ABS)});
-  const auto ops = b.CreateVector(std::vector{tflite::CreateOperator(b, 0, inputs, outputs)});
-  const auto subgraphs =
-      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, inputs, outputs, ops)});
-  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs));
 }
 
 Graph with_second_subgraph() {
@@ -306,29 +247,6 @@ Graph strings() {
        plain_tensor("values", DataType::kFloat32, {5, 2})},
       {plain_tensor("found", DataType::kFloat32, {3, 2}),
        plain_tensor("hits", DataType::kUInt8, {3})});
-}
-
-// One operator with a tensor of each element type; the last one is of a type that does not exist.
-Bytes all_types(bool with_unknown) {
-  fb::FlatBufferBuilder b;
-  const auto shape = b.CreateVector(std::vector<int32_t>{3});
-  std::vector<fb::Offset<tflite::Tensor>> list;
-  for (int type = 0; type <= static_cast<int>(tflite::TensorType::MAX); ++type)
-    list.push_back(tflite::CreateTensor(b, shape, static_cast<tflite::TensorType>(type)));
-  if (with_unknown)
-    list.push_back(tflite::CreateTensor(b, shape, static_cast<tflite::TensorType>(99)));
-  std::vector<int32_t> all(list.size());
-  std::iota(all.begin(), all.end(), 0);
-  const auto tensors = b.CreateVector(list);
-  const auto inputs = b.CreateVector(all);
-  const auto outputs = b.CreateVector(std::vector<int32_t>{0});
-  const auto code = static_cast<int8_t>(OpKind::kPack);
-  const auto codes = b.CreateVector(std::vector{
-      tflite::CreateOperatorCode(b, code, 0, 1, static_cast<tflite::BuiltinOperator>(code))});
-  const auto ops = b.CreateVector(std::vector{tflite::CreateOperator(b, 0, inputs, outputs)});
-  const auto subgraphs =
-      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, inputs, outputs, ops)});
-  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs));
 }
 
 // A left-out bias (-1), a MUL of a tensor with itself, and no options at all.
@@ -517,31 +435,6 @@ const std::vector<OddFile>& odd_files() {
 std::vector<std::byte> odd_file(std::string_view name) {
   const auto found = std::ranges::find(odd_files(), name, &OddFile::name);
   return found == odd_files().end() ? std::vector<std::byte>() : found->bytes;
-}
-
-std::vector<std::byte> with_outside_weights(int64_t bytes) {
-  fb::FlatBufferBuilder b;
-  const auto empty = tflite::CreateBuffer(b);
-  const auto outside = tflite::CreateBuffer(b, 0, 4096, static_cast<uint64_t>(bytes));
-  const auto buffers = b.CreateVector(std::vector{empty, outside});
-  const auto units = static_cast<int32_t>(bytes / 1000);
-  const auto tensor = [&b](const std::vector<int32_t>& shape, uint32_t buffer) {
-    const auto stored = b.CreateVector(shape);
-    return tflite::CreateTensor(b, stored, tflite::TensorType::INT8, buffer);
-  };
-  const auto x = tensor({1, 1000}, 0), weights = tensor({units, 1000}, 1);
-  const auto y = tensor({1, units}, 0);
-  const auto tensors = b.CreateVector(std::vector{x, weights, y});
-  const auto operands = b.CreateVector(std::vector<int32_t>{0, 1});
-  const auto inputs = b.CreateVector(std::vector<int32_t>{0});
-  const auto outputs = b.CreateVector(std::vector<int32_t>{2});
-  const auto code = static_cast<int8_t>(OpKind::kFullyConnected);
-  const auto codes = b.CreateVector(std::vector{
-      tflite::CreateOperatorCode(b, code, 0, 1, static_cast<tflite::BuiltinOperator>(code))});
-  const auto ops = b.CreateVector(std::vector{tflite::CreateOperator(b, 0, operands, outputs)});
-  const auto subgraphs =
-      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, inputs, outputs, ops)});
-  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs, 0, buffers));
 }
 
 }  // namespace edgesage::test

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "src/base/file.h"
+#include "src/graph/graph_hash.h"
 #include "src/io/model_file.h"
 #include "src/io/tflite_writer.h"
 #include "tests/io/tflite_test_support.h"
@@ -83,6 +84,7 @@ struct RawOperator {
   int8_t old_code = 0;
   int32_t code = 0;
   tflite::BuiltinOptions options_type = tflite::BuiltinOptions::NONE;
+  std::string custom_code;
 };
 
 std::vector<std::byte> finish(fb::FlatBufferBuilder& builder, fb::Offset<tflite::Model> model) {
@@ -93,7 +95,9 @@ std::vector<std::byte> finish(fb::FlatBufferBuilder& builder, fb::Offset<tflite:
 
 std::vector<std::byte> model_of_one_operator(const RawOperator& raw) {
   fb::FlatBufferBuilder builder;
-  const auto code = tflite::CreateOperatorCode(builder, raw.old_code, 0, 1,
+  fb::Offset<fb::String> name;
+  if (!raw.custom_code.empty()) name = builder.CreateString(raw.custom_code);
+  const auto code = tflite::CreateOperatorCode(builder, raw.old_code, name, 1,
                                                static_cast<tflite::BuiltinOperator>(raw.code));
   const auto codes = builder.CreateVector(std::vector{code});
   const auto tensor = tflite::CreateTensor(builder);
@@ -119,6 +123,24 @@ TEST(TfliteReader, OperatorCodeIsTheLargerOfTheTwoFields) {
     EXPECT_EQ(graph->main().operators[0].kind, kind);
     EXPECT_EQ(graph->main().operators[0].custom_code, "");
   }
+}
+
+// What only the file's bytes know must not make another graph of it: it would have another hash
+// than the file that is written of it.
+TEST(TfliteReader, NamesOfBuiltinOperatorsArePassedOver) {
+  RawOperator named{3, 3};
+  named.custom_code = "TFLite_Detection_PostProcess";
+  const auto graph = read_bytes(model_of_one_operator(named));
+  const auto plain = read_bytes(model_of_one_operator({3, 3}));
+  ASSERT_TRUE(graph && plain);
+  EXPECT_EQ(graph->main().operators[0].custom_code, "");
+  EXPECT_EQ(graph_hash(*graph), graph_hash(*plain));
+  const auto again = read_bytes(*write_tflite(*graph));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(graph_hash(*graph), graph_hash(*again));
+  named.code = 32;
+  EXPECT_EQ(read_bytes(model_of_one_operator(named))->main().operators[0].custom_code,
+            named.custom_code);
 }
 
 TEST(TfliteReader, OperatorNewerThanThisVersionIsKeptAndNamed) {
@@ -228,17 +250,33 @@ TEST(TfliteReader, RangesBeyondTheFileAreRefusedWithTheirPlace) {
   }
 }
 
-TEST(TfliteReader, ExternalDataIsAConstantWithoutBytes) {
+std::vector<std::byte> model_with_external_data(int32_t elements, bool is_input) {
   fb::FlatBufferBuilder builder;
-  const auto shape = builder.CreateVector(std::vector<int32_t>{8});
+  const auto shape = builder.CreateVector(std::vector<int32_t>{elements});
   tflite::TensorBuilder tensor_builder(builder);
   tensor_builder.add_shape(shape);
   tensor_builder.add_external_buffer(1);
   const auto tensor = tensor_builder.Finish();
   const auto tensors = builder.CreateVector(std::vector{tensor});
-  const auto subgraph = tflite::CreateSubGraph(builder, tensors);
+  const auto inputs = builder.CreateVector(std::vector<int32_t>(is_input ? 1 : 0, 0));
+  const auto subgraph = tflite::CreateSubGraph(builder, tensors, inputs);
   const auto subgraphs = builder.CreateVector(std::vector{subgraph});
-  const auto graph = read_bytes(finish(builder, tflite::CreateModel(builder, 3, 0, subgraphs)));
+  return finish(builder, tflite::CreateModel(builder, 3, 0, subgraphs));
+}
+
+TEST(TfliteReader, ExternalDataOfNoElementsMakeAConstantOnlyOfWhatNobodyGives) {
+  for (const bool is_input : {false, true}) {
+    const auto graph = read_bytes(model_with_external_data(0, is_input));
+    ASSERT_TRUE(graph);
+    EXPECT_EQ(graph->main().tensors[0].is_constant(), !is_input);
+    const auto again = read_bytes(*write_tflite(*graph));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(graph_hash(*graph), graph_hash(*again));
+  }
+}
+
+TEST(TfliteReader, ExternalDataIsAConstantWithoutBytes) {
+  const auto graph = read_bytes(model_with_external_data(8, false));
   ASSERT_TRUE(graph);
   EXPECT_TRUE(graph->main().tensors[0].is_constant());
   EXPECT_TRUE(graph->constant(graph->main().tensors[0]).empty());

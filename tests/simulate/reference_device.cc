@@ -37,7 +37,7 @@ class Reference {
 
   [[nodiscard]] double energy() const {
     double total = value_(kEnergyStatic) * latency();
-    for (size_t i = 0; i < lowering_.rows.size(); ++i) total += price(i).energy;
+    for (size_t i = 0; i < lowering_.rows.size(); ++i) total += times(i) * price(i).energy;
     return total;
   }
 
@@ -61,6 +61,10 @@ class Reference {
     for (size_t k = 0; k < N; ++k)
       sum += value_(field + static_cast<int>(k)) * up(size, static_cast<double>(tiles[k])) / size;
     return sum;
+  }
+
+  [[nodiscard]] double times(size_t i) const {
+    return static_cast<double>(lowering_.rows[i].repeat);
   }
 
   [[nodiscard]] const SimRow& sim(size_t i) const {
@@ -194,6 +198,7 @@ class Reference {
   // graph's input, and no output was made before.
   [[nodiscard]] bool is_cut(size_t i) const {
     if (i + 1 == lowering_.rows.size()) return true;
+    if (times(i) != times(i + 1)) return true;  // where a loop starts or ends
     for (size_t j = i + 1; j < lowering_.rows.size(); ++j) {
       const Row& row = lowering_.rows[j];
       if (row.inputs.empty()) return false;
@@ -208,20 +213,21 @@ class Reference {
   }
 
   [[nodiscard]] double span_time(size_t first, size_t last) const {
-    double sum = 0, path = 0;
+    double sum = 0, path = 0, runs = 0;
     std::vector<double> end(last + 1, 0.0);
     for (size_t i = first; i <= last; ++i) {
       double start = 0;
       for (const int32_t input : lowering_.rows[i].inputs)
         if (static_cast<size_t>(input) >= first)
           start = std::max(start, end[static_cast<size_t>(input)]);
-      const double time = price(i).time;
+      const double time = times(i) * price(i).time;
+      runs += times(i);
       end[i] = start + time;
       path = std::max(path, end[i]);
       sum += time;
     }
     if (path > sum * (1 - 1e-9)) return sum;  // a chain
-    path = std::max(path, value_(kFloorLaunch) * static_cast<double>(last - first + 1));
+    path = std::max(path, value_(kFloorLaunch) * runs);
     const double share = sum * value_(kPerStream);
     const double large = std::max(path, share), small = std::min(path, share);
     const double parallel = std::min(sum, large + value_(kCrowd) * small * small / large);
@@ -236,7 +242,7 @@ class Reference {
                  : value_(kOutsideOf + static_cast<int>(sim(i).variant));
     };
     for (size_t i = 1; i < lowering_.rows.size(); ++i)
-      total += std::abs(outside(i) - outside(i - 1)) *
+      total += std::min(times(i), times(i - 1)) * std::abs(outside(i) - outside(i - 1)) *
                (value_(kSwitchCost) +
                 value_(kSwitchBytePrice) * static_cast<double>(costs_[i].ifm_bytes));
     return total;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "tests/simulate/networks.h"
 #include "tests/simulate/reference_device.h"
@@ -9,8 +10,7 @@
 namespace edgesage::simulate {
 namespace {
 
-void expect_reference(const Graph& graph, const DeviceSet& devices) {
-  const Lowering lowering = generic_rows(graph);
+void expect_reference(const Graph& graph, const Lowering& lowering, const DeviceSet& devices) {
   const SimNetwork merged = make_sim_network(graph, lowering);
   const SimNetwork apart = make_sim_network(graph, lowering, {.merge = false});
   SimWorkspace workspace;
@@ -26,6 +26,10 @@ void expect_reference(const Graph& graph, const DeviceSet& devices) {
   }
 }
 
+void expect_reference(const Graph& graph, const DeviceSet& devices) {
+  expect_reference(graph, generic_rows(graph), devices);
+}
+
 TEST(Reference, AgreesOnBranchedCells) {
   for (const DataType type : {DataType::kInt8, DataType::kFloat32})
     expect_reference(branched_cells(type), DeviceSet::decode(draw_devices(21, 0, 30)));
@@ -34,6 +38,19 @@ TEST(Reference, AgreesOnBranchedCells) {
 TEST(Reference, AgreesOnMixedKinds) {
   for (const DataType type : {DataType::kInt8, DataType::kFloat32})
     expect_reference(mixed_kinds(type), DeviceSet::decode(draw_devices(22, 0, 30)));
+}
+
+// Whole cells that run several times, and rows in the middle of one.
+TEST(Reference, AgreesOnRowsThatRunSeveralTimes) {
+  const DeviceSet devices = DeviceSet::decode(draw_devices(24, 0, 30));
+  const Graph graph = branched_cells(DataType::kInt8);
+  for (const auto& [first, end, repeat] :
+       {std::tuple<size_t, size_t, int64_t>{2, 20, 10}, {5, 7, 3}, {4, 30, 1000}}) {
+    Lowering lowering = generic_rows(graph);
+    ASSERT_GT(lowering.rows.size(), end);
+    for (size_t i = first; i < end; ++i) lowering.rows[i].repeat = repeat;
+    expect_reference(graph, lowering, devices);
+  }
 }
 
 // Wide draws reach parts that most devices leave off.

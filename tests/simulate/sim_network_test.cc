@@ -32,9 +32,9 @@ TEST(SimNetwork, ActivationsAndSumsKnowWhatTheyStandBehind) {
 
 TEST(SimNetwork, EqualCellsAreOneSegmentAndChainsAreNone) {
   const SimNetwork network = network_of(branched_cells(DataType::kInt8));
-  int32_t cells = 0;
+  float cells = 0;
   for (const Segment& segment : network.segments) cells += segment.count;
-  EXPECT_EQ(cells, 6);
+  EXPECT_EQ(cells, 6.0F);
   EXPECT_LT(network.segments.size(), 6U);
 
   GraphBuilder net(int8_net());
