@@ -246,6 +246,17 @@ constexpr std::string_view kBenchmarkCsv =
     "node type, first, avg_ms, %, cdf%, mem KB, times called, name\n"
     "CONV_2D, 0.000, 4.269, 0.107%, 0.107%, 0.000, 1, a;b:0\n";
 
+// Small published files, where they are installed: they have operators that ours do not.
+void add_published(Seeds& seeds) {
+  constexpr uintmax_t kMostBytes = 8192;
+  for (const fs::path& path : test::published_onnx_files()) {
+    std::error_code unreadable;
+    if (fs::file_size(path, unreadable) > kMostBytes || unreadable) continue;
+    if (const auto bytes = read_text(path, ErrorCode::kBadModel))
+      seeds.add("onnx", path.parent_path().filename().string() + path.stem().string(), *bytes);
+  }
+}
+
 int write_all(const fs::path& folder) {
   Seeds seeds(folder);
   for (const DataType type : {DataType::kInt8, DataType::kFloat32})
@@ -254,6 +265,7 @@ int write_all(const fs::path& folder) {
   seeds.add("ncnn", "all", kNcnn);
   seeds.add("onnx", "classifier", onnx_classifier().bytes());
   seeds.add("onnx", "control", onnx_control_flow().bytes());
+  add_published(seeds);
   seeds.add("file_kind", "lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n");
   seeds.add("file_kind", "onnx",
             std::string_view("\x08\x08\x3a\x04\x12\x02\x61\x62\x42\x02\x10\x0d"));

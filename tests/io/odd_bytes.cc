@@ -1,5 +1,8 @@
 #include "tests/io/odd_bytes.h"
 
+#include <numeric>
+#include <span>
+
 #include "src/graph/graph.h"
 #include "tests/io/odd_files.h"
 #include "tflite_generated.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "src/io/tflite_writer.h"
 #include "tests/io/odd_bytes.h"
