@@ -51,6 +51,7 @@ struct Prediction {
   std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
   DelegatedMemory litert_xnnpack;          // where that is the runtime: the parts of peak_ram_bytes
   int64_t activations_bytes = 0;           // peak of live activations, by planning
+  ArenaSize litert_arena;                  // with LiteRT's built-in kernels, whatever the device
   ArenaSize tflm_arena;                    // under TensorFlow Lite Micro, whatever the device
   int64_t weights_bytes = 0;
   int64_t macs = 0;

@@ -132,32 +132,52 @@ bool runs_on_litert(const Graph& graph) {
   return !graph.subgraphs.empty() && graph.format != "ncnn" && graph.format != "onnx";
 }
 
+// LiteRT's runtime is built for 64 bits.
+constexpr const char* kLiteRtAbi = "64";
+
+// Why LiteRT has no plan for what it does not run.
+ArenaSize unplanned(const Graph& graph) {
+  ArenaSize size;
+  size.abi = kLiteRtAbi;
+  size.reason = graph.subgraphs.empty() ? "the model has no subgraphs"
+                                        : fmt::format("LiteRT does not run {} files", graph.format);
+  return size;
+}
+
+ArenaSize size_of(const LiteRtArena& arena) {
+  ArenaSize size;
+  size.abi = kLiteRtAbi;
+  size.reason = arena.missing;
+  if (!arena.missing.empty()) return size;
+  size.activations_bytes = arena.activations_bytes;
+  size.scratch_bytes = arena.arena_bytes - arena.activations_bytes;
+  size.runtime_bytes = arena.persistent_bytes + arena.heap_bytes;
+  size.total_bytes = arena.total_bytes();
+  return size;
+}
+
 }  // namespace
+
+ArenaSize litert_arena_size(const Graph& graph) {
+  if (!runs_on_litert(graph)) return unplanned(graph);
+  return size_of(LiteRtPlanner(graph).plan());
+}
 
 ArenaPlan litert_arena_plan(const Graph& graph) {
   ArenaPlan plan;
   plan.runtime = "LiteRT 2.3.0, built-in kernels, one thread";
-  plan.size.abi = "64";
   if (!runs_on_litert(graph)) {
-    plan.size.reason = graph.subgraphs.empty()
-                           ? "the model has no subgraphs"
-                           : fmt::format("LiteRT does not run {} files", graph.format);
+    plan.size = unplanned(graph);
     return plan;
   }
   const LiteRtPlanner planner(graph);
   const LiteRtArena arena = planner.plan();
   plan.not_counted = planner.memory().not_counted;
-  if (!arena.missing.empty()) {
-    plan.size.reason = arena.missing;
-    return plan;
-  }
+  plan.size = size_of(arena);
+  if (!plan.size.total_bytes) return plan;
   plan.arena_bytes = arena.arena_bytes;
   plan.persistent_bytes = arena.persistent_bytes;
   plan.heap_bytes = arena.heap_bytes;
-  plan.size.activations_bytes = arena.activations_bytes;
-  plan.size.scratch_bytes = arena.arena_bytes - arena.activations_bytes;
-  plan.size.runtime_bytes = arena.persistent_bytes + arena.heap_bytes;
-  plan.size.total_bytes = arena.total_bytes();
   plan.entries = entries_of(graph.main(), arena);
   const ArenaPeak peak = arena_peak(arena, graph.main().operators.size());
   plan.peak_operator = peak.step;

@@ -92,12 +92,18 @@ void add_litert_memory(const Graph& graph, const PredictorData& data, double lev
   prediction.missing.erase("peak_ram_bytes");
 }
 
+// What runtimes' planners make of a model, whatever the device.
+struct Arenas {
+  ArenaSize litert, tflm;
+};
+
 Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
-                          const std::string& model, const ArenaSize& tflm_arena, bool strict,
+                          const std::string& model, const Arenas& arenas, bool strict,
                           PredictWorkspace& workspace) {
   if (!graph) return tl::unexpected(graph.error());
   Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options, workspace);
-  prediction.tflm_arena = tflm_arena;
+  prediction.litert_arena = arenas.litert;
+  prediction.tflm_arena = arenas.tflm;
   add_litert_memory(*graph, loaded.predictor.data(), loaded.options.level, prediction);
   if (!loaded.warning.empty()) prediction.warnings.push_back(loaded.warning);
   if (!strict) return prediction;
@@ -129,11 +135,12 @@ Result<Answers<Prediction>> predict_models(const Context& context, const Predict
     Result<Graph> graph = read_model(model, request.read);
     // A model without subgraphs computes nothing; one that is empty says so.
     if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
-    const ArenaSize tflm_arena = graph ? tflm_arena_plan(*graph, request.abi).size : ArenaSize{};
+    Arenas arenas;
+    if (graph) arenas = {litert_arena_size(*graph), tflm_arena_plan(*graph, request.abi).size};
     for (const Loaded& loaded : predictors) {
       context.report(static_cast<int64_t>(answers.size()), total, model);
       answers.push_back({model, loaded.predictor.data().device,
-                         answer(loaded, graph, model, tflm_arena, request.strict, workspace)});
+                         answer(loaded, graph, model, arenas, request.strict, workspace)});
     }
   }
   return answers;

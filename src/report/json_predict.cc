@@ -58,8 +58,11 @@ Json prediction_json(const Prediction& prediction) {
   out["activations_bytes"] = prediction.activations_bytes;
   out["weights_bytes"] = prediction.weights_bytes;
   out["macs"] = prediction.macs;
+  out["litert_arena"] = arena_size_json(prediction.litert_arena);
   out["tflm_arena"] = arena_size_json(prediction.tflm_arena);
   out["missing"] = texts_json(prediction.missing);
+  if (!prediction.litert_arena.reason.empty())
+    out["missing"]["litert_arena"] = prediction.litert_arena.reason;
   if (!prediction.tflm_arena.reason.empty())
     out["missing"]["tflm_arena"] = prediction.tflm_arena.reason;
   if (!prediction.energy_mj && !out["missing"].contains("energy_mj"))

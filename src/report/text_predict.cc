@@ -56,13 +56,16 @@ std::string prediction_text(const Prediction& prediction) {
                      100 * prediction.energy_mj->level));
   if (prediction.peak_ram_bytes) line("peak memory", memory(*prediction.peak_ram_bytes));
   line("activations", human_bytes(prediction.activations_bytes));
-  if (const ArenaSize& arena = prediction.tflm_arena; arena.total_bytes)
-    line(fmt::format("TFLM {}-bit", arena.abi),
-         fmt::format("{} bytes: activations {}, scratch {}, runtime {}", grouped(arena.total_bytes),
-                     grouped(arena.activations_bytes), grouped(arena.scratch_bytes),
-                     grouped(arena.runtime_bytes)));
-  else if (!arena.reason.empty())
-    line(fmt::format("TFLM {}-bit", arena.abi), "not planned: " + shown(arena.reason, 200));
+  const auto arena_line = [&](std::string_view label, const ArenaSize& arena) {
+    if (arena.total_bytes)
+      line(label, fmt::format("{} bytes: activations {}, scratch {}, runtime {}",
+                              grouped(arena.total_bytes), grouped(arena.activations_bytes),
+                              grouped(arena.scratch_bytes), grouped(arena.runtime_bytes)));
+    else if (!arena.reason.empty())
+      line(label, "not planned: " + shown(arena.reason, 200));
+  };
+  arena_line("LiteRT arena", prediction.litert_arena);
+  arena_line(fmt::format("TFLM {}-bit", prediction.tflm_arena.abi), prediction.tflm_arena);
   line("weights", human_bytes(prediction.weights_bytes));
   line("MACs", human_count(static_cast<double>(prediction.macs)));
   for (const auto& [name, reason] : prediction.missing)
