@@ -59,6 +59,15 @@ class Predict(ToolTest):
             self.assertIsNone(entry["energy_mj"])
             self.assertTrue(entry["missing"]["energy_mj"])
 
+    def test_runtimes_arenas_are_those_of_inspect(self):
+        path = self.network("arena.tflite", seed=73)
+        entry = self.predict(path, "--abi", 64, "--format", "json").json()["predictions"][0]
+        inspected = self.check(run("inspect", path, "--abi", 64, "--format", "json"), 0).json()
+        for name in ("litert_arena", "tflm_arena"):
+            arena = inspected["peak_ram_bytes"][name]
+            for key in ("abi", "activations_bytes", "scratch_bytes", "runtime_bytes", "total_bytes"):
+                self.assertEqual(entry[name][key], arena[key], (name, key))
+
     def test_wider_levels_give_wider_intervals(self):
         path = self.network()
         widths = []
