@@ -15,8 +15,7 @@ struct EthosArray {
   int32_t ifm_granule = 8, sum_granule = 16;   // banks are handed out in these steps
 };
 
-// The array of a U55 or U65, by its multiply-accumulates a cycle. U85 is approximated by the
-// nearest shape.
+// The array of a U55 or U65, by its multiply-accumulates a cycle.
 [[nodiscard]] EthosArray ethos_array(const Target& target);
 
 enum class EthosKernel : uint8_t { kDense, kDepthwise, kPooling, kVector, kElementwise };
@@ -25,6 +24,7 @@ struct EthosBlock {
   int64_t h = 1, w = 1, c = 1;              // outputs of one block
   int64_t ifm_h = 1, ifm_w = 1, ifm_c = 1;  // inputs it needs, of one pass over input channels
   bool part_kernel = false;                 // four taps of eight channels instead of 32 channels
+  int64_t unit_h = 2, unit_w = 2;           // U85: outputs that are worked on at once
 };
 
 // The block that moves least data. `kernel_h` and `kernel_w` include dilation. Cost: a search over

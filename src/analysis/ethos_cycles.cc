@@ -6,6 +6,7 @@
 #include "src/analysis/ethos_machine.h"
 #include "src/analysis/ethos_maps.h"
 #include "src/analysis/ethos_staging.h"
+#include "src/analysis/ethos_u85.h"
 #include "src/analysis/row_costs.h"
 #include "src/analysis/weight_stats.h"
 
@@ -150,9 +151,10 @@ class Estimator {
   struct Moved {
     EthosTraffic traffic;
     double fast_bytes = 0, slow_bytes = 0;  // besides feature maps
-    int64_t blocks_hw = 0;
     // Bytes read and written at once where pixels follow each other.
     double read_piece = kBrick, written_piece = kBrick;
+    EthosBlock block;
+    U85Transfers fast, slow;  // of U85, besides feature maps
   };
   static constexpr double kBrick = 16, kBurst = 128;  // bytes
 
@@ -161,8 +163,7 @@ class Estimator {
     if (ethos_kernel(row) == EthosKernel::kDense)
       return row.ifm.c == t.block.ifm_c && row.ifm.c <= 16 ? kBurst
                                                            : std::min(real(t.block.ifm_c), kBurst);
-    const bool one_by_one = ethos_kernel(row) == EthosKernel::kElementwise ||
-                            (machine_.is_u85 && row.kind == RowKind::kActivation);
+    const bool one_by_one = ethos_kernel(row) == EthosKernel::kElementwise;
     return row.ifm.c <= 16 || one_by_one ? kBurst : kBrick;
   }
 
@@ -202,7 +203,6 @@ class Estimator {
     const WeightBytes weights =
         weight_bytes(graph_, row, weights_[index].encoded_bits_estimate, t.block.part_kernel);
     RowCycles cycles;
-    const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
     const double unbuffered = ethos_compute_cycles(machine_, row, t, true);
     EthosTraffic traffic = feature_map_traffic(row, t);
     const bool fetched_ahead =
@@ -218,7 +218,6 @@ class Estimator {
       cycles.npu += exposed_fetch(row, weights);
     }
     slow_bytes += table_bytes(row) + constant_operand_bytes(row, t);
-    if (machine_.is_u85 && !elementwise) cycles.npu = 1.2 * cycles.npu + 150;  // fitted
     previous_ = cycles.npu;
     if (machine_.fast_memory <= 0) {
       cycles.sram = (traffic.all() + fast_bytes) / machine_.sram_bytes;
@@ -226,8 +225,9 @@ class Estimator {
       return cycles;
     }
     traffic.weight_buffer = cycles.weight_buffer_bytes;
-    moved_[index] = {traffic,     fast_bytes,         slow_bytes,
-                     t.blocks_hw, read_piece(row, t), written_piece(row)};
+    moved_[index] = {traffic, fast_bytes, slow_bytes, read_piece(row, t), written_piece(row),
+                     t.block, {},         {}};
+    if (machine_.is_u85) add_u85_constants(row, t, weights, buffered, moved_[index]);
     return cycles;
   }
 
@@ -264,7 +264,7 @@ class Estimator {
   // Feature maps are in SRAM where they fit, else in DRAM.
   void add_memory_cycles(std::vector<RowCycles>& cycles) const {
     std::vector<EthosTraffic> traffic;
-    for (const Moved& m : moved_) traffic.push_back(m.traffic);
+    for (size_t i = 0; i < moved_.size(); ++i) traffic.push_back(weighed(i));
     const std::vector<uint8_t> staged =
         ethos_staged(lowering_, maps_, cascades_, traffic, memory_limit());
     for (size_t i = 0; i < cycles.size(); ++i) {
@@ -273,30 +273,27 @@ class Estimator {
         cycles[i] = {};
         continue;
       }
+      if (machine_.is_u85) {
+        add_u85_memory_cycles(i, staged, cycles[i]);
+        continue;
+      }
       const Moved& m = moved_[i];
       const EthosRowMaps& maps = maps_.rows[i];
-      double fast = m.fast_bytes, slow = m.slow_bytes, pieces = 0;
-      const auto add = [&](int32_t map, double bytes, double piece, bool reads) {
+      double fast = m.fast_bytes, slow = m.slow_bytes;
+      const auto add = [&](int32_t map, double bytes, double piece) {
         const bool none = map < 0;
         if (!none && staged[static_cast<size_t>(map)] != 0) {
           fast += bytes;
           return;
         }
         const bool linear = !none && maps_.maps[static_cast<size_t>(map)].linear;
-        if (linear && reads) pieces += bytes / piece;
-        slow += linear && !machine_.is_u85 ? bytes * kBurst / piece : bytes;
+        slow += linear ? bytes * kBurst / piece : bytes;
       };
-      const Row row = within_reason(lowering_.rows[i]);
       const int32_t written = maps_.rows[last_chained(i)].written;
-      add(written, m.traffic.written, m.written_piece, false);
-      for (int side = 0; side < 2; ++side)
-        add(maps.read[side], m.traffic.read[side], m.read_piece, true);
+      add(written, m.traffic.written, m.written_piece);
+      for (int side = 0; side < 2; ++side) add(maps.read[side], m.traffic.read[side], m.read_piece);
       cycles[i].dram = slow / machine_.dram_bytes;
       cycles[i].sram = fast / machine_.sram_bytes;
-      if (!machine_.is_u85) continue;
-      const bool in_lines = written >= 0 && maps_.maps[static_cast<size_t>(written)].linear &&
-                            staged[static_cast<size_t>(written)] == 0;
-      cycles[i].dram = std::max(cycles[i].dram, waits(row, m.blocks_hw, pieces, in_lines));
     }
   }
 
@@ -309,31 +306,70 @@ class Estimator {
     return last;
   }
 
-  // U85 waits for each burst of DRAM: pieces of what is stored pixel by pixel, and groups of
-  // scales.
-  double waits(const Row& row, int64_t blocks_hw, double pieces, bool in_lines) const {
-    constexpr double kReadBurst = 78.125, kWriteBurst = 19.53, kScales = 390.6, kPiece = 39.06;
-    const double groups = real(divide_up(std::max<int64_t>(row.ofm.c, 1), 16));
-    const bool convolves = row.weights >= 0;
-    double cycles = convolves ? kScales * groups * real(blocks_hw) : 0.0;
-    const auto bursts = [](const Shape4& s) {
-      return real(s.n) * real(s.h) * real(s.w) * std::ceil(real(s.c) / kBurst);
-    };
-    if (reads_input(row)) {
-      // A block that takes all channels reads whole lines, others a piece of each pixel.
-      const bool dense = ethos_kernel(row) == EthosKernel::kDense;
-      const bool whole = !dense || row.ifm.c <= 16;
-      const double lines =
-          real(row.ifm.n) * real(row.ifm.h) * std::ceil(real(row.ifm.w) * real(row.ifm.c) / kBurst);
-      cycles += kReadBurst * (whole ? lines * (dense ? groups : 1.0) : bursts(row.ifm) * groups);
+  // Scales are always read from DRAM, weights are copied to SRAM once or read where they are.
+  void add_u85_constants(const Row& row, const EthosTiling& t, const WeightBytes& weights,
+                         bool buffered, Moved& moved) const {
+    const double phases = row.kind == RowKind::kTransposeConv ? t.repeats : 1;
+    const double times = real(t.blocks_hw) * phases;
+    if (row.weights >= 0 || row.invented_weights)
+      moved.slow.scales = 10 * real(round_up(row.ofm.c, 16)) * times;
+    if (buffered) {
+      moved.slow.copied = moved.fast.written = weights.values;
+      moved.fast.weights = weights.values * times;
     } else {
-      cycles += kPiece * pieces;
+      moved.slow.weights = weights.values * times;
     }
-    if (in_lines && written_piece(row) > kBrick)
-      cycles += kPiece * bursts({1, 1, 1, row.ofm.elements()});
-    else if (in_lines)
-      cycles += kWriteBurst * bursts(row.ofm) * std::min((real(row.ofm.c) + 2) / kBrick, 1.0);
-    return cycles;
+    const bool second = row.has_ifm2 && row.ifm2_constant && row.ifm2.elements() > 1;
+    moved.slow.read = table_bytes(row) + (second ? 16 * real(row.ifm2.elements()) : 0);
+    moved.traffic.written *= phases;
+    if (row.kind == RowKind::kResize)
+      moved.traffic.read[0] = real(row.ifm.n * row.ifm.h * row.ifm.w) * real(t.stored_ifm_c) *
+                              bits_per_element(row.ifm_type) / 8.0;
+  }
+
+  // What is moved for each byte that is wanted, where a burst moves `most` bytes.
+  double u85_waste(const Row& row, const EthosBlock& block, int32_t map, bool reads,
+                   double most) const {
+    const bool linear = map >= 0 && maps_.maps[static_cast<size_t>(map)].linear;
+    const bool flat =
+        ethos_kernel(row) == EthosKernel::kElementwise || row.kind == RowKind::kActivation;
+    if (flat && linear) return 1;  // pixels side by side count as one of 16 channels
+    const Shape4& shape = reads ? row.ifm : row.ofm;
+    const double width = bits_per_element(reads ? row.ifm_type : row.ofm_type) / 8.0;
+    const double burst = reads ? u85_read_burst(block, shape.c, width, linear)
+                               : u85_write_burst(block, shape.c, width, linear);
+    return std::max(most / std::max(burst, 1.0), 1.0);
+  }
+
+  // Traffic as the search for places in SRAM weighs it.
+  EthosTraffic weighed(size_t index) const {
+    const Moved& m = moved_[index];
+    EthosTraffic traffic = m.traffic;
+    if (!machine_.is_u85 || lowering_.rows[index].placement != Placement::kNpu) return traffic;
+    const Row row = within_reason(lowering_.rows[index]);
+    const EthosRowMaps& maps = maps_.rows[index];
+    traffic.written *= u85_waste(row, m.block, maps.written, false, kU85DramBurst);
+    for (int side = 0; side < 2; ++side)
+      traffic.read[side] *= u85_waste(row, m.block, maps.read[side], true, kU85DramBurst);
+    return traffic;
+  }
+
+  void add_u85_memory_cycles(size_t index, const std::vector<uint8_t>& staged,
+                             RowCycles& cycles) const {
+    const Row row = within_reason(lowering_.rows[index]);
+    const Moved& m = moved_[index];
+    U85Transfers fast = m.fast, slow = m.slow;
+    const auto add = [&](int32_t map, double bytes, bool reads) {
+      const bool is_fast = map >= 0 && staged[static_cast<size_t>(map)] != 0;
+      const double most = is_fast ? kU85SramBurst : kU85DramBurst;
+      U85Transfers& memory = is_fast ? fast : slow;
+      (reads ? memory.read : memory.written) += bytes * u85_waste(row, m.block, map, reads, most);
+    };
+    add(maps_.rows[last_chained(index)].written, m.traffic.written, false);
+    for (int side = 0; side < 2; ++side)
+      add(maps_.rows[index].read[side], m.traffic.read[side], true);
+    cycles.dram = u85_dram_cycles(slow);
+    cycles.sram = u85_sram_cycles(fast);
   }
 
   // U85 applies a sum or product to the result of the row before on its way to memory.

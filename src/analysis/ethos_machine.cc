@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "src/analysis/ethos_u85.h"
+
 namespace edgesage {
 namespace {
 
@@ -84,6 +86,46 @@ EthosKernel ethos_kernel(const Row& row) {
   }
 }
 
+namespace {
+
+U85Work u85_work(const Row& row, const EthosTiling& t, const Shape4& ofm, int64_t stride_h,
+                 int64_t stride_w) {
+  const auto inside = [](const Shape4& shape) {
+    const auto clamp = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 15); };
+    return Shape4{1, clamp(shape.h), clamp(shape.w), clamp(shape.c)};
+  };
+  const auto small = [](int64_t value) { return std::clamp<int64_t>(value, 1, 4096); };
+  const auto extent = [](int64_t taps, int32_t dilation) {
+    return dilation % 2 == 0 ? 2 * taps - 1 : taps;
+  };
+  U85Work work;
+  work.kernel = ethos_kernel(row);
+  work.ifm = inside(t.ifm), work.ofm = inside(ofm);
+  work.kernel_h = small(t.kernel_h), work.kernel_w = small(t.kernel_w);
+  work.extent_h = extent(work.kernel_h, row.dilation_h);
+  work.extent_w = extent(work.kernel_w, row.dilation_w);
+  work.stride_h = small(stride_h), work.stride_w = small(stride_w);
+  work.ifm_bits = std::clamp<int64_t>(bits_per_element(row.ifm_type), 8, 32);
+  return work;
+}
+
+// Element-wise rows and resizes have fixed runs of pixels in bricks; copies of large maps are
+// small blocks.
+EthosBlock u85_block(const Row& row, const EthosTiling& t, int64_t stride_h, int64_t stride_w) {
+  const bool small_copy = row.kind == RowKind::kCopy && t.ifm.h * t.ifm.w * t.ifm.c > 8192;
+  const bool resize = row.kind == RowKind::kResize;
+  if (ethos_kernel(row) != EthosKernel::kElementwise && !small_copy && !resize)
+    return choose_u85_block(u85_work(row, t, t.ofm, stride_h, stride_w));
+  EthosBlock block;
+  block.h = resize ? 1 : 2;
+  block.w = resize ? 60 : small_copy ? 6 : 16;
+  block.c = block.ifm_c = 16;
+  block.ifm_h = 2, block.ifm_w = block.w;
+  return block;
+}
+
+}  // namespace
+
 EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines) {
   EthosTiling t;
   t.ifm = row.ifm;
@@ -115,10 +157,19 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines) {
   }
   t.kernel_h = spread_kernel(m, row.kernel_h, row.dilation_h);
   t.kernel_w = spread_kernel(m, row.kernel_w, row.dilation_w);
+  if (row.kind == RowKind::kTransposeConv && m.is_u85) {  // a convolution for each phase
+    t.kernel_h = divide_up(t.kernel_h, row.stride_h);
+    t.kernel_w = divide_up(t.kernel_w, row.stride_w);
+    t.repeats *= real(row.stride_h) * real(row.stride_w);
+  }
   Shape4 stripe = t.ofm;
   if (lines > 0) stripe.h = std::min(stripe.h, lines);
-  t.block = choose_ethos_block(m.array, kernel, t.ifm, stripe, t.kernel_h, t.kernel_w, stride_h,
-                               stride_w, bits_per_element(row.ifm_type));
+  const int64_t bits = bits_per_element(row.ifm_type);
+  if (m.is_u85)
+    t.block = u85_block(row, t, stride_h, stride_w);
+  else
+    t.block = choose_ethos_block(m.array, kernel, t.ifm, stripe, t.kernel_h, t.kernel_w, stride_h,
+                                 stride_w, bits);
   const auto inside = [](int64_t block, int64_t whole) {
     return std::max<int64_t>(std::min(block, whole), 1);
   };
@@ -253,6 +304,15 @@ double block_row_cycles(const EthosMachine& m, const Row& row, const EthosTiling
 double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t,
                             bool slow_bias) {
   if (ethos_kernel(row) == EthosKernel::kElementwise) return elementwise_cycles(m, row, t);
+  if (m.is_u85) {
+    const double outputs = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
+    if (row.kind == RowKind::kResize) return outputs * real(t.stored_ofm_c) * m.rates.mul;
+    if (row.kind == RowKind::kArgMax)  // a pool over the channels
+      return outputs * real(row.ofm.c) / 2 * real(std::max<int64_t>(row.ifm.c, 4)) * 8 / m.speed;
+    const double latency = row.weights < 0 && !row.invented_weights ? 0 : slow_bias ? 500 : 32;
+    return u85_compute_cycles(u85_work(row, t, t.ofm, 1, 1), t.block, latency) * t.repeats * 2 /
+           m.speed;
+  }
   const double cycles = block_row_cycles(m, row, t, slow_bias) * t.repeats;
   const bool moves = ethos_kernel(row) == EthosKernel::kPooling && row.kind != RowKind::kResize &&
                      t.kernel_h * t.kernel_w == 1;
