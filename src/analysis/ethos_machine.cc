@@ -91,7 +91,7 @@ namespace {
 U85Work u85_work(const Row& row, const EthosTiling& t, const Shape4& ofm, int64_t stride_h,
                  int64_t stride_w) {
   const auto inside = [](const Shape4& shape) {
-    const auto clamp = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 15); };
+    const auto clamp = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 20); };
     return Shape4{1, clamp(shape.h), clamp(shape.w), clamp(shape.c)};
   };
   const auto small = [](int64_t value) { return std::clamp<int64_t>(value, 1, 4096); };
@@ -112,7 +112,8 @@ U85Work u85_work(const Row& row, const EthosTiling& t, const Shape4& ofm, int64_
 // Element-wise rows and resizes have fixed runs of pixels in bricks; copies of large maps are
 // small blocks.
 EthosBlock u85_block(const Row& row, const EthosTiling& t, int64_t stride_h, int64_t stride_w) {
-  const bool small_copy = row.kind == RowKind::kCopy && t.ifm.h * t.ifm.w * t.ifm.c > 8192;
+  const bool small_copy =
+      row.kind == RowKind::kCopy && real(t.ifm.h) * real(t.ifm.w) * real(t.ifm.c) > 8192;
   const bool resize = row.kind == RowKind::kResize;
   if (ethos_kernel(row) != EthosKernel::kElementwise && !small_copy && !resize)
     return choose_u85_block(u85_work(row, t, t.ofm, stride_h, stride_w));
@@ -310,8 +311,13 @@ double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTi
     if (row.kind == RowKind::kArgMax)  // a pool over the channels
       return outputs * real(row.ofm.c) / 2 * real(std::max<int64_t>(row.ifm.c, 4)) * 8 / m.speed;
     const double latency = row.weights < 0 && !row.invented_weights ? 0 : slow_bias ? 500 : 32;
-    return u85_compute_cycles(u85_work(row, t, t.ofm, 1, 1), t.block, latency) * t.repeats * 2 /
-           m.speed;
+    const double cycles = u85_compute_cycles(u85_work(row, t, t.ofm, 1, 1), t.block, latency) *
+                          t.repeats * 2 / m.speed;
+    // Few channels are looked up as pixels of 16.
+    constexpr double kFlat = 0.3;
+    const bool flat =
+        (row.kind == RowKind::kActivation || row.kind == RowKind::kLut) && row.ofm.c < 16;
+    return flat ? std::min(cycles, kFlat * outputs * real(row.ofm.c) * 2 / m.speed) : cycles;
   }
   const double cycles = block_row_cycles(m, row, t, slow_bias) * t.repeats;
   const bool moves = ethos_kernel(row) == EthosKernel::kPooling && row.kind != RowKind::kResize &&

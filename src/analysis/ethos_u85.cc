@@ -106,10 +106,10 @@ class Search {
                                 divide_up(w_.extent_w, kLargestKernelSide));
     const double areas = real(w_.ofm.h) / real(block.h) * real(w_.ofm.w) / real(block.w);
     const double whole = real(divide_up(w_.ofm.h, block.h) * divide_up(w_.ofm.w, block.w));
-    const double weights = real(taps_ * w_.ifm.c * w_.ofm.c) * whole;
-    const double inputs = real(block.ifm_h * block.ifm_w * w_.ifm.c) * repeats * areas *
+    const double weights = real(taps_) * real(w_.ifm.c) * real(w_.ofm.c) * whole;
+    const double inputs = real(block.ifm_h * block.ifm_w) * real(w_.ifm.c) * repeats * areas *
                           real(divide_up(w_.ofm.c, block.c));
-    return (weights + inputs) / real(w_.ofm.h * w_.ofm.w * w_.ofm.c);
+    return (weights + inputs) / real(w_.ofm.h * w_.ofm.w) * real(w_.ofm.c);
   }
 
   void consider(const EthosBlock& block) {
@@ -170,8 +170,9 @@ class Search {
       if (width < whole_w) width = regular_tile(whole_w, width);
       height = down(both / width, unit_.h);
       const EthosBlock block = with_inputs(height, width, c);
-      const int64_t volume = w_.ifm.h * w_.ifm.w * round_up(w_.ifm.c, kUnitC) * w_.ifm_bits / 8;
-      const double inputs = real(kInputBytes) / real(std::min(input_bytes(block), volume));
+      const double volume =
+          real(w_.ifm.h * w_.ifm.w) * real(round_up(w_.ifm.c, kUnitC)) * real(w_.ifm_bits / 8);
+      const double inputs = real(kInputBytes) / std::min(real(input_bytes(block)), volume);
       const double outputs = real(kSums) / real(width * height * c);
       if (inputs >= 1 && outputs >= 1) return block;
       if (inputs < 1 && outputs > 1) sums = std::min(sums, width * height * c);

@@ -28,11 +28,12 @@ double cycles_of(const Graph& graph, const Target& target) {
   return sum;
 }
 
-void expect_cycles_of_vela(const std::vector<Named>& graphs, double tolerance) {
+void expect_cycles_of_vela(const std::vector<Named>& graphs, double tolerance,
+                           const std::string& device = "ethos-u55-256") {
   EDGESAGE_REQUIRE(test::venv_python(), "ethos-u-vela is not installed (./dev setup)");
-  const Target target = *target_from_name("ethos-u55-256");
+  const Target target = *target_from_name(device);
   const test::TempDir folder;
-  std::vector<std::string> arguments = {"ethos-u55-256"};
+  std::vector<std::string> arguments = {device};
   for (const auto& [name, graph] : graphs) {
     arguments.push_back((folder.path() / (name + ".tflite")).string());
     const Result<std::vector<std::byte>> bytes = write_tflite(graph);
@@ -91,6 +92,18 @@ TEST(VelaCycles, EvenDilationsHalveTheFilledKernel) {
     graphs.emplace_back(fmt::format("dilated{}", dilation), finish(net, {x}));
   }
   expect_cycles_of_vela(graphs, 0.2);
+}
+
+TEST(VelaCycles, U85ReadsThinInputsInShortBurstsFromDram) {
+  std::vector<Named> graphs;
+  for (const int64_t channels : {3, 8}) {
+    GraphBuilder net(int8_net());
+    auto x = net.input("x", {1, 64, 64, channels});
+    x = net.conv_2d(x, {.channels = 48, .kernel_h = 5, .kernel_w = 5});
+    x = net.conv_2d(x, {.channels = 32, .kernel_h = 3, .kernel_w = 3});
+    graphs.emplace_back(fmt::format("thin{}", channels), finish(net, {x}));
+  }
+  expect_cycles_of_vela(graphs, 0.05, "ethos-u85-512");
 }
 
 }  // namespace
