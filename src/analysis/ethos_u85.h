@@ -1,5 +1,10 @@
-// Ethos-U85: its blocks, cycles and memory channels, from the public rules of its performance model
-// (the array of 512 multiply-accumulates a cycle; other sizes are scaled from it).
+// Ethos-U85: its blocks, cycles and memory channels (the array of 512 multiply-accumulates a cycle;
+// other sizes are scaled from it).
+//
+// Vela 5's compiler core, regor (Arm, Apache-2.0: ethosu/regor/architecture/ethosu85), prices a row
+// by the block that it chooses for it, so the order in which blocks are tried and how ties fall are
+// facts of the device's figures; they are repeated here. tests/analysis/vela_cycles_test.cc
+// compares.
 #pragma once
 
 #include <cstdint>
