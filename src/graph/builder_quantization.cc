@@ -114,8 +114,13 @@ void GraphBuilder::quantise_activations() {
     if (tensors[i].is_constant() || tensors[i].type != DataType::kInt8) continue;
     const Values& range = values(root(static_cast<Id>(i)));
     Quantization& quantization = tensors[i].quantization;
-    const double scale = range.fixed ? 1.0 / 256 : (range.high - range.low) / 255;
-    const double zero = range.fixed ? -128 : std::floor(-128 - range.low / scale + 0.5);
+    // Values that are all the same span nothing, and estimates of very deep networks leave what a
+    // float holds; any scale will do for them.
+    const double width = range.high - range.low;
+    const bool spans = width > 1e-30 && width < 1e30;
+    const double low = spans ? range.low : 0.0;
+    const double scale = range.fixed ? 1.0 / 256 : (spans ? width : 255.0) / 255;
+    const double zero = range.fixed ? -128 : std::floor(-128 - low / scale + 0.5);
     quantization.scale = {static_cast<float>(scale)};
     quantization.zero_point = {static_cast<int64_t>(std::clamp(zero, -128.0, 127.0))};
   }

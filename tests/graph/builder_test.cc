@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "src/base/rng.h"
@@ -185,6 +186,18 @@ TEST(GraphBuilder, ZeroIsRepresentableInEveryActivation) {
     EXPECT_GT(candidate.quantization.scale.front(), 0) << candidate.name;
     EXPECT_GE(candidate.quantization.zero_point.front(), -128);
     EXPECT_LE(candidate.quantization.zero_point.front(), 127);
+  }
+}
+
+// Estimates of the values' spread double with each sum.
+TEST(GraphBuilder, EveryActivationOfADeepSumHasAScale) {
+  GraphBuilder net({.name = "deep", .fill = {}});
+  Id x = net.input("image", {1, 8, 8, 3});
+  for (int i = 0; i < 3000; ++i) x = net.add(x, x);
+  const Graph graph = net.finish({x}).value();
+  for (const Tensor& candidate : graph.main().tensors) {
+    EXPECT_TRUE(std::isfinite(candidate.quantization.scale.front())) << candidate.name;
+    EXPECT_GT(candidate.quantization.scale.front(), 0) << candidate.name;
   }
 }
 
