@@ -96,6 +96,18 @@ def one_line(text):
     return " ".join(text.split())
 
 
+def read_tflite(path):
+    """The bytes of a .tflite file; Refused for anything else."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (OSError, TypeError) as error:
+        raise Refused("bad_model", f"cannot read the model: {error}") from None
+    if data[4:8] != b"TFL3":
+        raise Refused("bad_model", "not a .tflite file (no TFL3 at byte 4)")
+    return data
+
+
 def descriptors(parser=None):
     """Adds --in-fd and --out-fd to `parser` and returns its arguments."""
     parser = parser or argparse.ArgumentParser()

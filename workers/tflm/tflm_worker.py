@@ -67,7 +67,7 @@ class TflmDevice:
 
     def measure(self, request):
         options = _options(request.get("options") or {})
-        data = _read_model(request.get("model"))
+        data = worker_protocol.read_tflite(request.get("model"))
         model = schema.Model.GetRootAs(data, 0)
         if model.SubgraphsLength() == 0:  # the runtime would crash
             raise Refused("device_failed", "the model has no subgraphs; TensorFlow Lite Micro needs one")
@@ -152,17 +152,6 @@ def _options(given):
     if options["arena_size"] % 16 or options["arena_size"] >= 1 << 31:
         raise Refused("bad_options", f"arena_size is {options['arena_size']}; a multiple of 16 below 2 GB is allowed")
     return options
-
-
-def _read_model(path):
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except (OSError, TypeError) as error:
-        raise Refused("bad_model", f"cannot read the model: {error}") from None
-    if data[4:8] != b"TFL3":
-        raise Refused("bad_model", "not a .tflite file (no TFL3 at byte 4)")
-    return data
 
 
 def main():

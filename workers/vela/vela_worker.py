@@ -134,7 +134,7 @@ class VelaDevice:
     def measure(self, request):
         started = time.perf_counter()
         target = self._target(request.get("device", ""), request.get("options") or {})
-        data = _read_model(request.get("model"))
+        data = worker_protocol.read_tflite(request.get("model"))
         try:
             with self._output:
                 compiled = regor.compile(
@@ -193,17 +193,6 @@ def _config_file(config):
     if not os.path.isfile(path):
         raise Refused("bad_options", f"config {config}: no such file")
     return path
-
-
-def _read_model(path):
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except (OSError, TypeError) as error:
-        raise Refused("bad_model", f"cannot read the model: {error}") from None
-    if data[4:8] != b"TFL3":
-        raise Refused("bad_model", "not a .tflite file (no TFL3 at byte 4)")
-    return data
 
 
 def main():
