@@ -148,9 +148,29 @@ class Loop : public Control {
   std::vector<NodeOutput> outputs_;
 };
 
+// A control whose body is gone through once.
+class RunsOnce : public Control {
+ public:
+  std::optional<BodyRun> next() override {
+    if (ran_) return std::nullopt;
+    return run_;
+  }
+  void done(std::vector<NodeOutput> outputs) override {
+    ran_ = true;
+    outputs_ = std::move(outputs);
+  }
+
+ protected:
+  BodyRun run_;
+  std::vector<NodeOutput> outputs_;
+
+ private:
+  bool ran_ = false;
+};
+
 // Inputs: states, then what is scanned. Version 8 has an input of lengths before them, and a batch
 // as the first dimension of each.
-class Scan : public Control {
+class Scan : public RunsOnce {
  public:
   explicit Scan(const Node& node) : body_(node.attr_graph("body")), node_(node) {}
 
@@ -186,16 +206,6 @@ class Scan : public Control {
     }
   }
 
-  std::optional<BodyRun> next() override {
-    if (ran_) return std::nullopt;
-    return run_;
-  }
-
-  void done(std::vector<NodeOutput> outputs) override {
-    ran_ = true;
-    outputs_ = std::move(outputs);
-  }
-
   void finish(NodeContext& node) override {
     const auto axes = node_.attr_ints(batched_ ? "" : "scan_output_axes");
     for (size_t o = 0; o < node.outputs(); ++o) {
@@ -217,16 +227,13 @@ class Scan : public Control {
   int32_t body_;
   const Node& node_;
   bool batched_ = false;
-  bool ran_ = false;
   size_t states_ = 0;
   Dimension batch_, length_;
-  BodyRun run_;
   std::vector<ValueType> initial_;
-  std::vector<NodeOutput> outputs_;
 };
 
 // The body maps elements; inputs behind the first are sequences too, or the same for all.
-class SequenceMap : public Control {
+class SequenceMap : public RunsOnce {
  public:
   explicit SequenceMap(const Node& node) { run_.graph = node.attr_graph("body"); }
 
@@ -237,23 +244,10 @@ class SequenceMap : public Control {
           type.kind == Kind::kSequence ? (type.inner != nullptr ? *type.inner : kNothing) : type);
     }
   }
-  std::optional<BodyRun> next() override {
-    if (ran_) return std::nullopt;
-    return run_;
-  }
-  void done(std::vector<NodeOutput> outputs) override {
-    ran_ = true;
-    outputs_ = std::move(outputs);
-  }
   void finish(NodeContext& node) override {
     for (size_t o = 0; o < node.outputs() && o < outputs_.size(); ++o)
       node.set(o, holder(Kind::kSequence, std::move(outputs_[o].type)));
   }
-
- private:
-  BodyRun run_;
-  bool ran_ = false;
-  std::vector<NodeOutput> outputs_;
 };
 
 // Bodies of any other operator: gone through for what is in them, as they declare their inputs.
