@@ -43,15 +43,23 @@ std::filesystem::path program_path() {
 
 // The tree with devices/, predictors/ and workers/: EDGESAGE_HOME, an installed share/edgesage, or
 // the source tree that the program was built in.
-std::filesystem::path find_home(const std::filesystem::path& program) {
+std::filesystem::path find_home(const std::filesystem::path& folder) {
   if (const std::string home = environment("EDGESAGE_HOME"); !home.empty()) return home;
-  const std::filesystem::path folder = program.parent_path();
   for (const auto& candidate : {folder / ".." / "share" / "edgesage", folder / ".."}) {
     std::error_code ignored;
     if (std::filesystem::is_directory(candidate / "devices", ignored))
       return std::filesystem::weakly_canonical(candidate, ignored);
   }
   return EDGESAGE_HOME_DIR;
+}
+
+// Compiled workers: an installed libexec/edgesage, or beside the program in a build.
+std::filesystem::path find_workers(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const std::filesystem::path installed = folder / ".." / "libexec" / "edgesage";
+  return std::filesystem::is_directory(installed, ignored)
+             ? std::filesystem::weakly_canonical(installed, ignored)
+             : folder / "workers";
 }
 
 std::string check_description(const std::string& path) {
@@ -111,10 +119,10 @@ void Session::add_devices(CLI::App& command) {
 
 app::Context Session::context() {
   app::Context context;
-  const std::filesystem::path program = program_path();
-  const std::filesystem::path home = find_home(program);
+  const std::filesystem::path folder = program_path().parent_path();
+  const std::filesystem::path home = find_home(folder);
   context.places.source_dir = home;
-  context.places.worker_dir = program.parent_path() / "workers";
+  context.places.worker_dir = find_workers(folder);
   for (const std::string& file : device_files_) context.device_directories.emplace_back(file);
   for (const std::string& directory : device_directories_)
     context.device_directories.emplace_back(directory);
