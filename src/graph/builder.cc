@@ -73,6 +73,11 @@ const Shape& GraphBuilder::shape(Id x) const {
                                                            : kNone;
 }
 
+void GraphBuilder::count_more(int64_t macs, int64_t weights_bytes) {
+  macs_ += macs;
+  weights_bytes_ += weights_bytes;
+}
+
 int64_t GraphBuilder::operator_count() const {
   return static_cast<int64_t>(graph_.main().operators.size());
 }
@@ -110,16 +115,21 @@ GraphBuilder::Id GraphBuilder::append(Operator op, Values output) {
 
 std::vector<GraphBuilder::Id> GraphBuilder::append_all(Operator op, const Values& output) {
   if (!status_) return {};
-  op.version = is_int8() ? int8_version(op.kind) : 1;
   const auto shapes = infer_shapes(graph_, graph_.main(), op);
   if (!shapes) {
     fail(shapes.error());
     return {};
   }
+  return append_shaped(std::move(op), output, *shapes);
+}
+
+std::vector<GraphBuilder::Id> GraphBuilder::append_shaped(Operator op, const Values& output,
+                                                          std::span<const Shape> shapes) {
+  op.version = is_int8() ? int8_version(op.kind) : 1;
   const std::string name = fmt::format("{}_{}", op_name(op.kind), graph_.main().operators.size());
-  for (size_t i = 0; i < shapes->size(); ++i) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     const Id id =
-        add_tensor(i == 0 ? name : fmt::format("{}:{}", name, i), options_.type, (*shapes)[i]);
+        add_tensor(i == 0 ? name : fmt::format("{}:{}", name, i), options_.type, shapes[i]);
     values(id) = output;
     values(id).group = id;
     op.outputs.push_back(id);

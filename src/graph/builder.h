@@ -105,6 +105,8 @@ class GraphBuilder {
   using Id = int32_t;
 
   Id input(std::string_view name, Shape shape);
+  // An int32 input: indexes of rows (gather).
+  Id input_indexes(std::string_view name, Shape shape);
   Id conv_2d(Id x, const Conv2D& options);
   Id depthwise_conv_2d(Id x, const DepthwiseConv2D& options);
   Id fully_connected(Id x, const FullyConnected& options);
@@ -142,6 +144,40 @@ class GraphBuilder {
   Id hard_swish(Id x);
   Id softmax(Id x);
 
+  // What transformers are made of (builder_attention.cc).
+  Id sub(Id a, Id b);
+  Id squared_difference(Id a, Id b);
+  Id square(Id x);  // MUL of x with itself
+  // 1 / sqrt(x + epsilon), as ADD and RSQRT, of values that are not negative.
+  Id rsqrt_above(Id x, double epsilon);
+  Id tanh(Id x);
+  Id gelu(Id x, bool approximate);
+  // a [..., m, k] times b [..., k, n], or, transposed, [..., n, k].
+  Id batch_matmul(Id a, Id b, bool transpose_b);
+  // FULLY_CONNECTED whose filter is computed: x [m, k] times the transpose of filter [n, k].
+  Id matmul_dense(Id x, Id filter);
+  // Rows of a constant table, by indexes: [indexes..., width].
+  Id gather_rows(Id indexes, int64_t rows, int64_t width);
+  // The constant comes first, along `axis`; its other dimensions are those of x.
+  Id prepend_constant(Id x, int64_t axis);
+  // ADD of a constant of this shape.
+  Id add_constant_of(Id x, Shape shape);
+  // The same of zeros and `low`, which hides what comes later: [length, length].
+  Id add_causal_mask(Id x, int64_t length, double low);
+  // MUL, or ADD, with one value a channel around `centre`.
+  Id scale_channels_by(Id x, double centre, double spread);
+  // The same of one value a token: the result has `channels`.
+  Id widen_by_channels(Id x, int64_t channels, double centre, double spread);
+  Id shift_channels_by(Id x, double centre, double spread);
+  // Constant [channels] minus x.
+  Id channels_minus(Id x, double centre, double spread);
+  // Index `index` of `axis`, which goes (STRIDED_SLICE).
+  Id slice_at(Id x, int64_t axis, int64_t index);
+  Id sum(Id x, const std::vector<int64_t>& axes, bool keep_dims);
+
+  // While only counting: what of the network is not emitted because it is like a part that was.
+  void count_more(int64_t macs, int64_t weights_bytes);
+  [[nodiscard]] bool counts_only() const { return options_.count_only; }
   [[nodiscard]] const Shape& shape(Id x) const;
   [[nodiscard]] bool ok() const { return status_.has_value(); }
   // Multiply-accumulates of convolutions and fully connected layers so far.
@@ -161,6 +197,8 @@ class GraphBuilder {
     double mean = 0, variance = 0;
     double low = 0, high = 0;
     bool fixed = false;    // the kernel prescribes the scale: 1/256 from 0 to 255/256
+    bool centred = false;  // with `fixed`: 1/128 from -1 to 127/128 (TANH)
+    bool follows = false;  // a constant that has the quantisation of its group
     Id group = kNoTensor;  // parent in the forest of tensors of equal quantisation
   };
   // Filter and bias of an operator whose quantisation waits for `finish`.
@@ -176,10 +214,20 @@ class GraphBuilder {
   Id add_scalar_constant(double value);
   // A value a channel, drawn between `low` and `high` around their mean.
   Id add_channel_constant(std::string_view name, int64_t channels, double low, double high);
+  // A constant of drawn or given values, which counts as weights.
+  Id add_stored_constant(std::string_view name, Shape shape, const std::vector<int8_t>& stored,
+                         double scale);
+  std::vector<int8_t> drawn_bytes(const Shape& shape);  // none where constants have no bytes
+  [[nodiscard]] bool has_bytes() const { return !options_.count_only && !options_.shapes_only; }
+  static Values squares(double mean, double variance);
+  // What sums of `depth` products of both tensors' values are.
+  Values product(Id a, Id b, int64_t depth);
   Id resize(OpKind kind, Id x, int64_t height, int64_t width, Corners corners);
   // Appends the operator, infers and adds its output; kNoTensor and the status on errors.
   Id append(Operator op, Values values);
   std::vector<Id> append_all(Operator op, const Values& values);
+  // The same with shapes that are known.
+  std::vector<Id> append_shaped(Operator op, const Values& values, std::span<const Shape> shapes);
   Id weighted(Operator op, const Shape& filter_shape, const FilterLayout& layout,
               Activation activation);
   // `overlap` is the share of a filter's values that meet in one output.

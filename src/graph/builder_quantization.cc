@@ -98,9 +98,9 @@ void GraphBuilder::share(Id a, Id b) {
   if (left == right) return;
   Values& kept = values(left);
   const Values& joined = values(right);
-  if (kept.fixed != joined.fixed) {
+  if (kept.fixed != joined.fixed || (kept.fixed && kept.centred != joined.centred)) {
     fail({ErrorCode::kInvalidArgument, tensor(b).name,
-          "shares quantisation with a tensor whose scale is prescribed (logistic, softmax)"});
+          "shares quantisation with a tensor whose scale is prescribed (logistic, softmax, tanh)"});
     return;
   }
   kept.low = std::min(kept.low, joined.low);
@@ -111,7 +111,8 @@ void GraphBuilder::share(Id a, Id b) {
 void GraphBuilder::quantise_activations() {
   auto& tensors = graph_.main().tensors;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].is_constant() || tensors[i].type != DataType::kInt8) continue;
+    if (tensors[i].type != DataType::kInt8) continue;
+    if (tensors[i].is_constant() && !values_[i].follows) continue;
     const Values& range = values(root(static_cast<Id>(i)));
     Quantization& quantization = tensors[i].quantization;
     // Values that are all the same span nothing, and estimates of very deep networks leave what a
@@ -119,8 +120,10 @@ void GraphBuilder::quantise_activations() {
     const double width = range.high - range.low;
     const bool spans = width > 1e-30 && width < 1e30;
     const double low = spans ? range.low : 0.0;
-    const double scale = range.fixed ? 1.0 / 256 : (spans ? width : 255.0) / 255;
-    const double zero = range.fixed ? -128 : std::floor(-128 - low / scale + 0.5);
+    const double prescribed = range.centred ? 1.0 / 128 : 1.0 / 256;
+    const double scale = range.fixed ? prescribed : (spans ? width : 255.0) / 255;
+    const double zero =
+        range.fixed ? (range.centred ? 0 : -128) : std::floor(-128 - low / scale + 0.5);
     quantization.scale = {static_cast<float>(scale)};
     quantization.zero_point = {static_cast<int64_t>(std::clamp(zero, -128.0, 127.0))};
   }

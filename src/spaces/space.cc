@@ -16,6 +16,7 @@
 #include "src/spaces/segmentation.h"
 #include "src/spaces/super_resolution.h"
 #include "src/spaces/trained_weights.h"
+#include "src/spaces/transformer.h"
 
 namespace edgesage {
 namespace {
@@ -95,6 +96,12 @@ const std::vector<Space>& spaces() {
                          "10 M to 2 G MACs",
           .parameters = with_weights(detection_parameters())},
          build_detection},
+        {{.name = "transformer",
+          .version = 1,
+          .description = "small transformers for images, sound, words and sensors, 1 M to 500 M "
+                         "MACs",
+          .parameters = with_weights(transformer_parameters())},
+         build_transformer},
     };
     add_published(all, std::make_index_sequence<kPublishedCount>());
     return all;

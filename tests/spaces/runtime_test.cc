@@ -35,12 +35,13 @@ void write_networks(const fs::path& folder, std::string_view space, uint64_t fir
 }
 
 // Runs a script of tests/spaces over a folder; its standard output.
-std::string run_script(const char* script, const fs::path& folder) {
+std::string run_script(const char* script, const fs::path& folder,
+                       const std::string& argument = {}) {
   const fs::path log = folder / "output.txt";
   const std::string command =
-      fmt::format("'{}' '{}' '{}' > '{}' 2> '{}'", test::venv_python()->string(),
+      fmt::format("'{}' '{}' '{}' {} > '{}' 2> '{}'", test::venv_python()->string(),
                   (test::source_dir() / "tests" / "spaces" / script).string(), folder.string(),
-                  log.string(), (folder / "errors.txt").string());
+                  argument, log.string(), (folder / "errors.txt").string());
   const int status = std::system(command.c_str());
   EXPECT_EQ(status, 0) << read_text(folder / "errors.txt", ErrorCode::kInternal).value_or("");
   return read_text(log, ErrorCode::kInternal).value_or("");
@@ -73,7 +74,7 @@ TEST_P(LiteRtRuns, SixtyNetworksWithOutputsThatAreNotConstant) {
 INSTANTIATE_TEST_SUITE_P(Spaces, LiteRtRuns,
                          testing::Values("mobile-classifier", "keyword-sound",
                                          "residual-classifier", "super-resolution", "segmentation",
-                                         "detection"),
+                                         "detection", "transformer"),
                          [](const auto& instance) {
                            std::string name;
                            for (const char letter : std::string(instance.param))
@@ -81,9 +82,10 @@ INSTANTIATE_TEST_SUITE_P(Spaces, LiteRtRuns,
                            return name;
                          });
 
-// Operators that Vela leaves to the CPU for ethos-u55-256, by kind.
-std::map<std::string, int> fallbacks(const fs::path& folder, int expected) {
-  run_script("compile_vela.py", folder);
+// Operators that Vela leaves to the CPU, by kind.
+std::map<std::string, int> fallbacks(const fs::path& folder, int expected,
+                                     const std::string& accelerator = "ethos-u55-256") {
+  run_script("compile_vela.py", folder, accelerator);
   std::map<std::string, int> kinds;
   int compiled = 0;
   for (const auto& entry : fs::directory_iterator(folder / "vela")) {
@@ -140,6 +142,22 @@ INSTANTIATE_TEST_SUITE_P(
         if (letter != '-') name += letter;
       return name;
     });
+
+class VelaCompilesTransformers : public testing::TestWithParam<const char*> {};
+
+TEST_P(VelaCompilesTransformers, WithNothingButTablesOfWordsOnTheCpu) {
+  EDGESAGE_REQUIRE(test::venv_python(), "Vela in .venv; run ./dev setup");
+  const test::TempDir folder;
+  write_networks(folder.path(), "transformer", 2000, 12);
+  for (const auto& [kind, count] : fallbacks(folder.path(), 12, GetParam()))
+    EXPECT_EQ(kind, "GATHER") << count << " operators";
+}
+
+INSTANTIATE_TEST_SUITE_P(Accelerators, VelaCompilesTransformers,
+                         testing::Values("ethos-u55-256", "ethos-u65-512", "ethos-u85-512"),
+                         [](const auto& instance) {
+                           return std::string("U") + std::string(instance.param).substr(7, 2);
+                         });
 
 TEST(WrittenNetworks, ReadBackAsTheSameGraph) {
   const test::TempDir folder;
