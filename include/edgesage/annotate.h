@@ -13,10 +13,11 @@ struct AnnotationPass {
   int32_t repeat = 0;
   int32_t workers = 1;
   int64_t networks = 0;
-  int64_t measured = 0;    // in this run, without failures
-  int64_t failed = 0;      // in this run; stored with their reason
-  int64_t already = 0;     // stored before
-  int64_t duplicates = 0;  // of networks measured under another name
+  int64_t measured = 0;     // in this run, without failures
+  int64_t failed = 0;       // in this run; stored with their reason
+  int64_t already = 0;      // stored before
+  int64_t duplicates = 0;   // of networks measured under another name
+  int64_t passed_over = 0;  // their channels are no multiples of what was asked for
   double seconds = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include "src/app/worker_options.h"
 #include "src/learn/annotate.h"
+#include "src/learn/channel_multiple.h"
 
 namespace edgesage::app {
 namespace {
@@ -30,6 +31,10 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
   AnnotateOptions options;
   options.retry_failures = request.retry_failures;
   options.stop = context.stop;
+  if (request.channel_multiple > 1)
+    options.accept = [multiple = request.channel_multiple](const Graph& graph) {
+      return has_channel_multiple(graph, multiple);
+    };
   for (const std::string& name : request.devices) {
     EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(name));
     EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription device,
@@ -50,7 +55,7 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
   for (const AnnotatePass& pass : report.passes)
     summary.passes.push_back({pass.device, pass.host_fingerprint, pass.repeat, pass.workers,
                               pass.names, pass.measured, pass.failed, pass.already, pass.duplicates,
-                              pass.seconds});
+                              pass.passed_over, pass.seconds});
   return summary;
 }
 

@@ -24,6 +24,7 @@ struct AnnotateRequest {
   int attempts = 1;  // of a series that is rejected for its noise, in all
   int workers = 1;   // of devices that are not this machine
   bool retry_failures = false;
+  int64_t channel_multiple = 1;  // others are passed over: see learn/channel_multiple.h
   std::vector<std::pair<std::string, std::string>> options;  // of the workers
   std::chrono::milliseconds deadline{300'000};
 };

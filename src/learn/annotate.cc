@@ -156,12 +156,17 @@ class Pass {
       turnstile_.wait(i);
       if (built && !ending()) enter(*built);
       turnstile_.leave();
-      if (built && (built->record.duplicate_of || ending() || !jobs_.put(std::move(*built))))
+      if (built && (built->passed_over || built->record.duplicate_of || ending() ||
+                    !jobs_.put(std::move(*built))))
         remove(built->file);
     }
   }
 
   void enter(BuiltNetwork& built) {
+    if (built.passed_over) {
+      ++new_passed_over_;
+      return;
+    }
     auto record = index_.enter(built.record);
     if (!record) return fail(record.error());
     built.record = *record;
@@ -218,6 +223,7 @@ class Pass {
 
   void report(const std::function<void(const AnnotateProgress&)>& progress) {
     result_.duplicates += new_duplicates_.exchange(0);
+    result_.passed_over += new_passed_over_.exchange(0);
     if (!progress) return;
     AnnotateProgress now;
     now.device = device_.name;
@@ -225,7 +231,7 @@ class Pass {
     now.passes = device_.repeats;
     now.total = result_.names;
     const int64_t fresh = result_.measured + result_.failed;
-    now.done = fresh + result_.already + result_.duplicates;
+    now.done = fresh + result_.already + result_.duplicates + result_.passed_over;
     now.failed = result_.failed;
     if (fresh > 0) {
       now.per_second = static_cast<double>(fresh) / seconds_since(start_);
@@ -271,7 +277,7 @@ class Pass {
   Turnstile turnstile_;
   WorkQueue<BuiltNetwork> jobs_;
   WorkQueue<Outcome> outcomes_;
-  std::atomic<int64_t> new_duplicates_ = 0;
+  std::atomic<int64_t> new_duplicates_ = 0, new_passed_over_ = 0;
   std::mutex quiet_mutex_;
   std::mutex mutex_;  // of error_ and build_seconds
   std::optional<Error> error_;
@@ -285,7 +291,9 @@ Status check_first_known(std::span<const std::string> names, const NetworkIndex&
   for (const std::string& name : names) {
     const NetworkRecord* known = index.find(name);
     if (known == nullptr) continue;
-    EDGESAGE_ASSIGN_OR_RETURN(const BuiltNetwork built, build_network_file(name, options, dir));
+    AnnotateOptions as_stored = options;
+    as_stored.accept = {};
+    EDGESAGE_ASSIGN_OR_RETURN(const BuiltNetwork built, build_network_file(name, as_stored, dir));
     return index.check_same(*known, built.record);
   }
   return {};

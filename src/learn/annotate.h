@@ -62,7 +62,7 @@ struct AnnotateProgress {
   std::string device;
   int pass = 0, passes = 1;  // of this device, from 0
   int64_t total = 0;         // names in this pass
-  int64_t done = 0;          // of them measured, failed, duplicates or stored before
+  int64_t done = 0;          // of them measured, failed, duplicates, passed over or stored before
   int64_t failed = 0;        // in this run
   double per_second = 0;     // measured and failed in this run; 0: none yet
   double seconds_left = 0;   // of this pass; 0: not known
@@ -76,6 +76,9 @@ struct AnnotateOptions {
   const std::atomic<bool>* stop = nullptr;  // set it to end soon, with everything kept
   // By name; left out: build_network.
   std::function<Result<Graph>(const std::string& name)> build;
+  // Networks that it says no to are passed over: neither measured nor stored. Called from several
+  // threads. Left out: all.
+  std::function<bool(const Graph& graph)> accept;
 };
 
 struct AnnotatePass {
@@ -83,10 +86,11 @@ struct AnnotatePass {
   int repeat = 0;
   int workers = 1;
   int64_t names = 0;
-  int64_t measured = 0;    // in this run, without failures
-  int64_t failed = 0;      // in this run
-  int64_t already = 0;     // stored before
-  int64_t duplicates = 0;  // of networks measured under another name
+  int64_t measured = 0;     // in this run, without failures
+  int64_t failed = 0;       // in this run
+  int64_t already = 0;      // stored before
+  int64_t duplicates = 0;   // of networks measured under another name
+  int64_t passed_over = 0;  // by AnnotateOptions::accept
   double seconds = 0;
   double worker_seconds = 0;  // summed over the workers: waiting for answers
   double build_seconds = 0;   // making the files

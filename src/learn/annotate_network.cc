@@ -60,6 +60,10 @@ Result<BuiltNetwork> build_network_file(const std::string& name, const AnnotateO
   auto graph = options.build ? options.build(name) : build_by_name(name);
   if (!graph && graph.error().code == ErrorCode::kInvalidArgument)
     return tl::unexpected(graph.error());
+  if (graph && options.accept && !options.accept(*graph)) {
+    built.passed_over = true;
+    return built;
+  }
   auto bytes = graph ? write_tflite(*graph) : tl::unexpected(graph.error());
   if (!bytes) {
     // A hash of its own, so that no other network passes for its duplicate.

@@ -36,6 +36,7 @@ struct BuiltNetwork {
   NetworkRecord record;
   std::filesystem::path file;
   std::string failure;
+  bool passed_over = false;  // AnnotateOptions::accept said no; then there is nothing else
 };
 
 // kInvalidArgument for a name that means nothing and a directory that cannot be written; a network

@@ -9,12 +9,13 @@ namespace edgesage::report {
 
 std::string annotate_text(const AnnotationSummary& summary) {
   TextTable table({"device", ">pass", ">networks", ">measured", ">failed", ">already",
-                   ">duplicates", ">seconds", ">a second"});
+                   ">duplicates", ">passed over", ">seconds", ">a second"});
   for (const AnnotationPass& pass : summary.passes) {
     const auto done = static_cast<double>(pass.measured + pass.failed);
     table.add({pass.device, std::to_string(pass.repeat), grouped(pass.networks),
                grouped(pass.measured), grouped(pass.failed), grouped(pass.already),
-               grouped(pass.duplicates), fmt::format("{:.1f}", pass.seconds),
+               grouped(pass.duplicates), grouped(pass.passed_over),
+               fmt::format("{:.1f}", pass.seconds),
                pass.seconds > 0 ? fmt::format("{:.1f}", done / pass.seconds) : ""});
   }
   std::string text = table.render();
@@ -35,6 +36,7 @@ std::string annotate_json(const AnnotationSummary& summary) {
                       {"failed", pass.failed},
                       {"already", pass.already},
                       {"duplicates", pass.duplicates},
+                      {"passed_over", pass.passed_over},
                       {"seconds", pass.seconds}});
   return to_text({{"schema_version", kSchemaVersion},
                   {"store", summary.store},

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "src/graph/builder.h"
+#include "src/learn/channel_multiple.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -187,6 +188,48 @@ TEST(Annotate, StoppedAndContinuedGivesTheSameSetAsInOneGo) {
   EXPECT_EQ(whole->store.info()->duplicates, 10);
   const auto a = whole->store.networks(), b = parts->store.networks();
   EXPECT_EQ(*a, *b) << "ids, hashes and duplicates are the same as well";
+}
+
+TEST(Annotate, WhatIsNotAcceptedIsNeitherMeasuredNorStored) {
+  const test::TempDir dir;
+  Campaign campaign(dir.path() / "a.db");
+  FakeDevice fake;
+  campaign.options.devices = {fake.device("npu", 2)};
+  campaign.options.accept = [](const Graph& graph) {
+    return graph.main().tensors[static_cast<size_t>(graph.main().outputs[0])].shape[1] % 2 == 0;
+  };
+  int64_t last_done = 0;
+  const auto names = names_up_to(21);  // of 1 to 21 outputs
+  const auto report =
+      annotate(campaign.store, names, campaign.options,
+               [&](const AnnotateProgress& progress) { last_done = progress.done; });
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_EQ(report->passes[0].measured, 10);
+  EXPECT_EQ(report->passes[0].passed_over, 11);
+  EXPECT_EQ(last_done, 21);
+  EXPECT_EQ(campaign.stored().size(), 10u);
+  EXPECT_EQ(campaign.store.networks()->size(), 10u);
+  EXPECT_EQ(fake.measured, 10);
+  EXPECT_TRUE(fs::is_empty(campaign.options.work_dir));
+  // Going on passes over the same ones.
+  const AnnotateReport again = campaign.run(names);
+  EXPECT_EQ(again.passes[0].already, 10);
+  EXPECT_EQ(again.passes[0].passed_over, 11);
+  EXPECT_EQ(fake.measured, 10);
+}
+
+TEST(Annotate, ChannelMultiplesAreThoseOfEveryConvolutionInside) {
+  const auto made = [](int64_t inside, int64_t head) {
+    GraphBuilder net({.name = "two", .fill = {}, .seed = 1});
+    const auto x = net.input("x", {1, 8, 8, 3});
+    const auto y = net.conv_2d(x, {.channels = inside, .kernel_h = 3});
+    return net.finish({net.conv_2d(net.depthwise_conv_2d(y, {.kernel_h = 3}), {.channels = head})});
+  };
+  EXPECT_TRUE(has_channel_multiple(*made(16, 5), 8)) << "a head has as many as there are classes";
+  EXPECT_FALSE(has_channel_multiple(*made(12, 8), 8));
+  EXPECT_TRUE(has_channel_multiple(*made(12, 8), 4));
+  EXPECT_TRUE(has_channel_multiple(*made(7, 7), 1));
+  EXPECT_TRUE(has_channel_multiple(Graph{}, 8));
 }
 
 TEST(Annotate, NothingIsMeasuredTwice) {

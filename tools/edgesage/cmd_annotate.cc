@@ -66,6 +66,12 @@ Run declare_annotate(CLI::App& command, Session& session) {
       ->type_name("I/N")
       ->check(CLI::Validator(check_shard, ""))
       ->capture_default_str();
+  command
+      .add_option("--channel-multiple", request.channel_multiple,
+                  "Pass over networks whose convolutions make another number of channels than a "
+                  "multiple of this")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->capture_default_str();
   command.add_flag("--retry-failures", request.retry_failures, "Measure again what failed before");
   options->worker.add(command);
   command.add_option("--format", options->format, "text or json")
