@@ -39,8 +39,11 @@ struct MeasuredModel {
   // By name: "latency_ms", "first_latency_ms", "load_ms", "sram_bytes", ...
   std::map<std::string, double> quantities;
   std::map<std::string, std::string> missing;  // quantity -> reason
-  std::optional<TimingSeries> series;          // empty for a compiler's estimate
-  bool stationary = true;                      // false: the series is unsteady
+  // The table of costs that quantities["energy_mj"] is modelled with; empty: the device measured
+  // it.
+  std::string energy_table;
+  std::optional<TimingSeries> series;  // empty for a compiler's estimate
+  bool stationary = true;              // false: the series is unsteady
   std::string rejected;  // why the series is too noisy to be a label, and what to do; or empty
   std::vector<double> samples_ms;
   int32_t cpu_operators = 0;  // fell back to the CPU; an NPU compiler does not price them

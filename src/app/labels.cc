@@ -9,12 +9,23 @@
 #include "src/base/file.h"
 #include "src/base/hash.h"
 #include "src/base/text.h"
+#include "src/devices/energy.h"
 #include "src/learn/feature_build.h"
+#include "src/learn/label_energy.h"
 
 namespace edgesage::app {
 namespace {
 
-Result<std::vector<LabelRow>> read_rows(const LabelRequest& request) {
+// nullopt where the device is not described here, or has none.
+Result<std::optional<EnergyTable>> energy_table(const Context& context, const LabelRequest& request,
+                                                const std::string& device) {
+  DeviceDescription description;
+  if (const auto catalog = load_devices(context))
+    if (auto found = catalog->find(device)) description = std::move(*found);
+  return energy_table_of(description, context.places, request.energy_table);
+}
+
+Result<std::vector<LabelRow>> read_rows(const Context& context, const LabelRequest& request) {
   if (request.store.empty() == request.labels.empty())
     return make_error(ErrorCode::kInvalidArgument, "",
                       "name either a store (--store) or a label file (--labels)");
@@ -35,6 +46,8 @@ Result<std::vector<LabelRow>> read_rows(const LabelRequest& request) {
     return make_error(
         ErrorCode::kInvalidArgument, where,
         fmt::format("the labels are of {}, not of {}", rows.front().device, request.device));
+  EDGESAGE_ASSIGN_OR_RETURN(const auto energy, energy_table(context, request, rows.front().device));
+  if (energy) add_energy(rows, *energy);
   return rows;
 }
 
@@ -98,8 +111,9 @@ class FeatureLoader {
     // A label file need not be parsed where its features are there.
     if (request_.store.empty() && !request_.labels.empty()) {
       EDGESAGE_ASSIGN_OR_RETURN(hash_, hash_of_file(request_));
+      EDGESAGE_RETURN_IF_ERROR(add_energy_to_hash());
     } else {
-      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));
       hash_ = hash_of_rows(rows_);
     }
     hash_ += ' ' + join(request_.quantities, ",");
@@ -120,6 +134,20 @@ class FeatureLoader {
     return fmt::format("{}.{}.features", request_.store, request_.device);
   }
 
+  // Features with derived energies are of these labels and of this table.
+  Status add_energy_to_hash() {
+    if (std::ranges::find(request_.quantities, kEnergyQuantity) == request_.quantities.end())
+      return {};
+    std::string device = request_.device;
+    if (device.empty()) {
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));
+      device = rows_.front().device;
+    }
+    EDGESAGE_ASSIGN_OR_RETURN(const auto table, energy_table(context_, request_, device));
+    if (table) hash_ += ' ' + table->hash();
+    return {};
+  }
+
   [[nodiscard]] Result<FeatureFile> open(const std::filesystem::path& path) const {
     EDGESAGE_ASSIGN_OR_RETURN(const FeatureFile file, FeatureFile::open(path));
     const std::string& device = file.origin().source.device;
@@ -131,7 +159,7 @@ class FeatureLoader {
 
   Result<FeatureFile> make(const std::filesystem::path& path) {
     if (rows_.empty()) {
-      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));
     }
     FeatureBuild build;
     EDGESAGE_RETURN_IF_ERROR(describe(build));
@@ -188,9 +216,9 @@ class FeatureLoader {
 
 }  // namespace
 
-Result<std::string> device_of_labels(const LabelRequest& request) {
+Result<std::string> device_of_labels(const Context& context, const LabelRequest& request) {
   if (!request.device.empty()) return request.device;
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(request));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(context, request));
   return rows.front().device;
 }
 

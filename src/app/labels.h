@@ -22,6 +22,9 @@ struct LabelRequest {
   // Where the networks' features are kept (src/learn/feature_file.h), so that they are extracted
   // once. Empty: beside the labels, or for this run alone where that cannot be written.
   std::string features;
+  // A TOML file (src/devices/energy.h) that "energy_mj" is derived with where the labels do not
+  // have it; empty: the device's own, if it has one.
+  std::string energy_table;
   int threads = 0;
 };
 
@@ -31,7 +34,8 @@ struct LabelledNetworks {
 };
 
 // The device that the labels are of, without building a network.
-[[nodiscard]] Result<std::string> device_of_labels(const LabelRequest& request);
+[[nodiscard]] Result<std::string> device_of_labels(const Context& context,
+                                                   const LabelRequest& request);
 
 // Opens the feature file of the labels, and makes it (anew) where it is missing, damaged or of
 // other labels, which is told. kInvalidArgument for a request that names no labels, or labels of

@@ -10,6 +10,7 @@
 #include "src/app/temporary_file.h"
 #include "src/app/worker_options.h"
 #include "src/base/file.h"
+#include "src/devices/energy.h"
 #include "src/devices/measure.h"
 #include "src/devices/noise.h"
 #include "src/graph/graph_hash.h"
@@ -35,6 +36,22 @@ std::optional<TimingSeries> summarize_series(const Measurement& measurement) {
   series.reason = summary.reason;
   series.half_width = verdict.half_width;
   return series;
+}
+
+// What the device does not measure itself is modelled from what it counted.
+void add_energy(MeasuredModel& model, const EnergyTable& table) {
+  if (model.quantities.contains(kEnergyQuantity)) return;
+  if (const Result<double> energy = energy_mj(table, model.quantities)) {
+    model.quantities[kEnergyQuantity] = *energy;
+    model.energy_table = table.name;
+    model.missing.erase(kEnergyQuantity);
+  } else {
+    std::string reason = energy.error().message;
+    for (const std::string& needed : table.required)
+      if (const auto why = model.missing.find(needed); why != model.missing.end())
+        reason = why->second;
+    model.missing[kEnergyQuantity] = std::move(reason);
+  }
 }
 
 MeasuredModel to_public(const std::string& model, const Graph& graph, const Measurement& from) {
@@ -87,13 +104,15 @@ Result<int64_t> store_network(Store& store, const std::string& model, const Grap
 class Campaign {
  public:
   Campaign(const Context& context, const MeasureRequest& request, DeviceDescription device,
-           WorkerClient worker, MeasureOptions options, std::optional<Store> store)
+           WorkerClient worker, MeasureOptions options, std::optional<Store> store,
+           std::optional<EnergyTable> energy)
       : context_(context),
         request_(request),
         device_(std::move(device)),
         worker_(std::move(worker)),
         options_(std::move(options)),
-        store_(std::move(store)) {}
+        store_(std::move(store)),
+        energy_(std::move(energy)) {}
 
   Result<Answers<MeasuredModel>> run() {
     Answers<MeasuredModel> answers;
@@ -144,6 +163,7 @@ class Campaign {
       }
       answers.push_back({model, base_name(device_.name), to_public(model, *graph, measurement)});
       answers.back().result->stored_as = id;
+      if (energy_) add_energy(*answers.back().result, *energy_);
     }
     return {};
   }
@@ -154,6 +174,7 @@ class Campaign {
   WorkerClient worker_;
   MeasureOptions options_;
   std::optional<Store> store_;
+  std::optional<EnergyTable> energy_;
 };
 
 }  // namespace
@@ -164,6 +185,8 @@ Result<Answers<MeasuredModel>> measure_models(const Context& context,
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(request.device));
   EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device,
                             device_variant(described, worker_options(request.options)));
+  EDGESAGE_ASSIGN_OR_RETURN(std::optional<EnergyTable> energy,
+                            energy_table_of(device, context.places, request.energy_table));
   MeasureOptions options;
   options.deadline = request.deadline;
   options.attempts = request.attempts;
@@ -173,7 +196,7 @@ Result<Answers<MeasuredModel>> measure_models(const Context& context,
     EDGESAGE_ASSIGN_OR_RETURN(store, Store::open(request.store, StoreMode::kWrite));
   }
   return Campaign(context, request, std::move(device), std::move(worker), std::move(options),
-                  std::move(store))
+                  std::move(store), std::move(energy))
       .run();
 }
 

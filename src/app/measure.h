@@ -17,7 +17,8 @@ struct MeasureRequest {
   std::string device;
   // Options of the worker by name; values are JSON where they parse as such, otherwise text.
   std::vector<std::pair<std::string, std::string>> options;
-  std::string store;  // empty: nothing is stored
+  std::string store;         // empty: nothing is stored
+  std::string energy_table;  // a TOML file (src/devices/energy.h); empty: the device's own
   std::chrono::milliseconds deadline{300'000};
   int32_t repeats = 1;
   int32_t attempts = 1;  // of a series that is rejected for its noise

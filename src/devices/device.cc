@@ -108,9 +108,9 @@ Status check_statistic(const DeviceDescription& family) {
 
 // What the file says for all of its devices.
 Result<DeviceDescription> family_of(const Json& table, const fs::path& file) {
-  static const std::vector<std::string> known = {"kind",       "runtime",   "worker",     "command",
-                                                 "quantities", "statistic", "host_bound", "local",
-                                                 "identity",   "options",   "requires",   "device"};
+  static const std::vector<std::string> known = {
+      "kind",  "runtime",  "worker",  "command",  "quantities", "statistic", "host_bound",
+      "local", "identity", "options", "requires", "device",     "energy"};
   EDGESAGE_RETURN_IF_ERROR(refuse_unknown_keys(table, known, "the file", file));
   DeviceDescription family;
   family.file = file;
@@ -118,6 +118,7 @@ Result<DeviceDescription> family_of(const Json& table, const fs::path& file) {
   family.runtime = json_string(table, "runtime");
   family.statistic = json_string(table, "statistic", "p50");
   family.host_bound = json_bool(table, "host_bound", false);
+  family.energy = json_string(table, "energy");
   EDGESAGE_ASSIGN_OR_RETURN(family.quantities, string_list(table, "quantities", file));
   EDGESAGE_ASSIGN_OR_RETURN(family.requirements, requirements_of(table, file));
   if (table.contains("identity")) {

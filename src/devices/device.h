@@ -38,6 +38,8 @@ struct DeviceDescription {
   std::string statistic;                // the statistic that labels use: "min", "estimate"
   bool host_bound = false;  // labels depend on the machine: keyed by host fingerprint as well
   bool local = false;       // it is this computer itself
+  // Table of costs that its energy is modelled with (energy.h), with placeholders; empty: none.
+  std::string energy;
   // One measurement at a time: whatever has a single machine behind it.
   bool exclusive = false;
   // Options that change what a label means: another value than the default is another label.

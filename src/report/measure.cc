@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kMilliseconds = "_ms";
 constexpr std::string_view kBytes = "_bytes";
+constexpr const char* kEnergy = "energy_mj";
 
 std::optional<double> quantity(const MeasuredModel& model, const std::string& name) {
   const auto found = model.quantities.find(name);
@@ -21,15 +22,20 @@ std::optional<double> quantity(const MeasuredModel& model, const std::string& na
 
 std::string quantity_text(std::string_view name, double value) {
   if (name.ends_with(kMilliseconds)) return decimal(value) + " ms";
+  if (name == kEnergy) return decimal(value) + " mJ";
   if (name.ends_with(kBytes))
     return fmt::format("{} ({} bytes)", human_bytes(static_cast<int64_t>(value)),
                        grouped(static_cast<int64_t>(value)));
   return grouped(static_cast<int64_t>(value));
 }
 
+std::string energy_source(const MeasuredModel& model) {
+  return model.energy_table.empty() ? "measured" : "modelled";
+}
+
 // Traffic, cycles and the areas that a device does not have are for programs: --format json.
 bool is_for_people(std::string_view name) {
-  return name.ends_with(kMilliseconds) ||
+  return name.ends_with(kMilliseconds) || name == kEnergy ||
          (name.ends_with(kBytes) && !name.ends_with("traffic_bytes"));
 }
 
@@ -47,6 +53,8 @@ std::string model_text(const MeasuredModel& model) {
     if (value == 0 || !is_for_people(name)) continue;
     text += fmt::format("  {:<25} {}", name, quantity_text(name, value));
     if (name == "latency_ms") text += fmt::format(" ({})", model.statistic);
+    if (name == kEnergy && !model.energy_table.empty())
+      text += fmt::format(" (modelled, costs '{}')", model.energy_table);
     text += '\n';
   }
   if (model.series) {
@@ -63,7 +71,7 @@ std::string model_text(const MeasuredModel& model) {
         "  warning: {} operator{} fell back to the CPU; the figures do not contain their time\n",
         model.cpu_operators, model.cpu_operators == 1 ? "" : "s");
   for (const auto& [name, reason] : model.missing)
-    if (name.ends_with(kMilliseconds) || name == "sram_bytes")
+    if (name.ends_with(kMilliseconds) || name == "sram_bytes" || name == kEnergy)
       text += fmt::format("  {:<25} not known: {}\n", name, reason);
   if (model.stored_as) text += fmt::format("  stored as measurement {}\n", *model.stored_as);
   return text;
@@ -115,7 +123,12 @@ Json model_json(const MeasuredModel& model) {
               {"per", "inference"}};
   out["latency_ms"] = latency_json(model);
   for (const auto& [name, value] : model.quantities)
-    if (name != "latency_ms") out[name] = number_json(name, value);
+    if (name == kEnergy)
+      out[name] = {{"value", value},
+                   {"source", energy_source(model)},
+                   {"table", text_or_null(model.energy_table)}};
+    else if (name != "latency_ms")
+      out[name] = number_json(name, value);
   Json missing = Json::object();
   for (const auto& [name, reason] : model.missing) {
     if (!out.contains(name)) out[name] = nullptr;

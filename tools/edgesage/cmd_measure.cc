@@ -24,6 +24,10 @@ Run declare_measure(CLI::App& command, Session& session) {
                   "Store that keeps every sample, the protocol and the model itself; made if it "
                   "does not exist")
       ->type_name("FILE");
+  command
+      .add_option("--energy-table", request.energy_table,
+                  "Table of costs (TOML) that the energy is modelled with, instead of the device's")
+      ->type_name("FILE");
   options->worker.add(command);
   command.add_option("--repeats", request.repeats, "Measure each model so often")
       ->check(CLI::Range(1, 1000))

@@ -27,6 +27,10 @@ void add_label_flags(CLI::App& command, app::LabelRequest& request) {
                   "Cache of the networks' features, made where needed; default: beside the labels, "
                   "ending in .features")
       ->type_name("FILE");
+  command
+      .add_option("--energy-table", request.energy_table,
+                  "Table of costs (TOML) that energy_mj is modelled with, instead of the device's")
+      ->type_name("FILE");
   command.add_option("--threads", request.threads, "Threads; 0: all of the machine")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
