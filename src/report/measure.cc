@@ -30,7 +30,8 @@ std::string quantity_text(std::string_view name, double value) {
 }
 
 std::string energy_source(const MeasuredModel& model) {
-  return model.energy_table.empty() ? "measured" : "modelled";
+  // A compiler's or a simulator's own figure is a model too.
+  return model.energy_table.empty() && model.statistic != "estimate" ? "measured" : "modelled";
 }
 
 // Traffic, cycles and the areas that a device does not have are for programs: --format json.
@@ -53,8 +54,10 @@ std::string model_text(const MeasuredModel& model) {
     if (value == 0 || !is_for_people(name)) continue;
     text += fmt::format("  {:<25} {}", name, quantity_text(name, value));
     if (name == "latency_ms") text += fmt::format(" ({})", model.statistic);
-    if (name == kEnergy && !model.energy_table.empty())
-      text += fmt::format(" (modelled, costs '{}')", model.energy_table);
+    if (name == kEnergy)
+      text += model.energy_table.empty()
+                  ? fmt::format(" ({})", energy_source(model))
+                  : fmt::format(" (modelled, costs '{}')", model.energy_table);
     text += '\n';
   }
   if (model.series) {
