@@ -69,7 +69,7 @@ Result<std::vector<std::string>> names_of_files(const std::vector<std::filesyste
 
 }  // namespace
 
-bool has_closed_form(const Target& target) { return target.is_ethos(); }
+bool has_closed_form(const Target& target) { return target.is_npu(); }
 
 Result<std::vector<std::string>> pool_names(const PoolRequest& request) {
   if (!request.models.empty()) {

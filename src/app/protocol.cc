@@ -230,7 +230,7 @@ FewShotRun run_of(const MeasuredSet& set, const Protocol& protocol,
   FewShotRun run;
   run.options.threads = request.threads;
   run.without_twins = protocol.without_twins;
-  run.options.closed_form = set.pool.dataset.target.is_ethos();
+  run.options.closed_form = set.pool.dataset.target.is_npu();
   run.teach.threads = request.threads;
   // Smaller than what calibration ships, for a hundred draws: 48 units and 30 epochs are within the
   // seeds' noise of 64 and 90.

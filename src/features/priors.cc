@@ -15,8 +15,12 @@ constexpr std::array<std::string_view, 3> kNames{"latency_ms", "sram_bytes", "en
 // U85 SYS_DRAM_Mid.
 double clock_hz(TargetKind kind) { return kind == TargetKind::kEthosU55 ? 500e6 : 1e9; }
 
+// The clock of the device edge-tpu-like, whose costs are counted in cycles.
+constexpr double kEdgeTpuHz = 500e6;
+
 double latency_ms(const Row& row, const RowFacts& facts, const Target& target) {
   if (row.placement == Placement::kFolded) return 0;
+  if (target.kind == TargetKind::kEdgeTpuLike) return facts.edge_tpu.cycles / kEdgeTpuHz * 1e3;
   if (!target.is_ethos()) return facts.cpu_ns * 1e-6;
   // The compiler does not price what falls back to the CPU.
   if (row.placement != Placement::kNpu) return 0;
@@ -28,8 +32,9 @@ double latency_ms(const Row& row, const RowFacts& facts, const Target& target) {
 // byte from a small memory. Only their ratio matters: a device's level is learnt.
 constexpr double kMacPicojoules = 0.23, kBytePicojoules = 1.25;
 
-double energy_mj(const Row& row, const RowFacts& facts) {
+double energy_mj(const Row& row, const RowFacts& facts, const Target& target) {
   if (row.placement == Placement::kFolded) return 0;
+  if (target.kind == TargetKind::kEdgeTpuLike) return facts.edge_tpu.picojoules * 1e-9;
   const auto bytes = static_cast<double>(facts.cost.ifm_bytes) +
                      static_cast<double>(facts.cost.ofm_bytes) +
                      static_cast<double>(facts.cost.weights_bytes);
@@ -62,7 +67,7 @@ std::vector<double> row_priors(const Lowering& lowering, const LoweringFacts& fa
         priors[i] = row_facts.live_bytes + row_facts.cycles.weight_buffer_bytes;
         break;
       case Quantity::kEnergyMj:
-        priors[i] = energy_mj(row, row_facts) * runs;
+        priors[i] = energy_mj(row, row_facts, lowering.target) * runs;
         break;
     }
   }

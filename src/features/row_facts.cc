@@ -96,9 +96,12 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const L
   const std::vector<RowCost> costs = row_costs(graph, lowering);
   const std::vector<WeightStats> weight_stats = row_weight_stats(graph, lowering);
   std::vector<RowCycles> cycles;
+  std::vector<EdgeTpuCost> edge_tpu;
   std::vector<double> nanoseconds;
   if (lowering.target.is_ethos()) {
     cycles = ethos_row_cycles(graph, lowering, weight_stats);
+  } else if (lowering.target.kind == TargetKind::kEdgeTpuLike) {
+    edge_tpu = edge_tpu_row_costs(graph, lowering);
   } else if (lowering.target.kind == TargetKind::kGeneric) {
     nanoseconds = generic_row_units(graph, lowering);
   } else {
@@ -111,6 +114,11 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const L
     RowFacts& fact = facts.rows[i];
     fact.cost = costs[i];
     if (!cycles.empty()) fact.cycles = cycles[i];
+    if (!edge_tpu.empty()) {
+      fact.edge_tpu = edge_tpu[i];
+      fact.cycles.npu = edge_tpu[i].array_cycles;
+      fact.cycles.dram = edge_tpu[i].dram_cycles;
+    }
     if (!nanoseconds.empty()) fact.cpu_ns = nanoseconds[i];
     if (row.weights >= 0) {
       const Tensor& weights = subgraph.tensors[static_cast<size_t>(row.weights)];

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/analysis/edge_tpu_cost.h"
 #include "src/analysis/ethos_cycles.h"
 #include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
@@ -19,6 +20,7 @@ struct RowFacts {
   WeightStats weights;               // of the row's constant weights; zeros if it has none
   double encoded_weights_bytes = 0;  // estimate of what an NPU compiler stores
   RowCycles cycles;                  // closed-form terms; zeros for CPU targets
+  EdgeTpuCost edge_tpu;              // closed-form; zeros for other targets
   double cpu_ns = 0;  // closed-form; 0 for NPU targets; of a generic target in its arbitrary unit
   // Activations alive while the row runs, as stored on the target (Ethos-U: between operators that
   // can, channels rounded up to bricks of 16).

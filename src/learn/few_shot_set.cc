@@ -68,7 +68,7 @@ std::vector<float> totals_of(const Lowering& lowering, const LoweringFacts& fact
 // An NPU's compiler does not price what it leaves to the CPU, so no virtual device may.
 Lowering as_priced(const Lowering& lowering, Quantity quantity) {
   Lowering priced = lowering;
-  if (!lowering.target.is_ethos() || is_maximum(quantity)) return priced;
+  if (!lowering.target.is_npu() || is_maximum(quantity)) return priced;
   for (Row& row : priced.rows)
     if (row.placement == Placement::kCpu) row.placement = Placement::kFolded;
   return priced;

@@ -6,6 +6,7 @@
 #include "src/graph/custom_ops.h"
 #include "src/graph/op_registry.h"
 #include "src/lower/control_flow.h"
+#include "src/lower/edge_tpu_rows.h"
 #include "src/lower/ethos_rows.h"
 #include "src/lower/generic_rows.h"
 #include "src/lower/row_builder.h"
@@ -47,6 +48,8 @@ Lowering lower_graph(const Graph& graph, const Target& target, bool expanded) {
     lower_ethos(builder);
   else if (target.kind == TargetKind::kGeneric)
     lowering.partitions = lower_generic(builder);
+  else if (target.kind == TargetKind::kEdgeTpuLike)
+    lowering.partitions = lower_edge_tpu(builder);
   else
     lowering.partitions = lower_xnnpack(builder);
   return lowering;

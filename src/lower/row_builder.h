@@ -22,6 +22,7 @@ class RowBuilder {
     return subgraph_.operators[static_cast<size_t>(index)];
   }
   [[nodiscard]] const Target& target() const { return lowering_.target; }
+  [[nodiscard]] int32_t row_count() const { return static_cast<int32_t>(lowering_.rows.size()); }
   [[nodiscard]] Row& row(int32_t index) { return lowering_.rows[static_cast<size_t>(index)]; }
 
   // A row of the operator with its geometry filled in; not yet added.

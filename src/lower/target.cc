@@ -30,6 +30,7 @@ constexpr std::array kTargets = {
     KnownTarget{"ethos-u85-1024", TargetKind::kEthosU85, 1024},
     KnownTarget{"ethos-u85-2048", TargetKind::kEthosU85, 2048},
     KnownTarget{"litert-xnnpack", TargetKind::kLitertXnnpack, 0},
+    KnownTarget{"edge-tpu-like", TargetKind::kEdgeTpuLike, 0},
     KnownTarget{"generic", TargetKind::kGeneric, 0},
 };
 

@@ -54,11 +54,9 @@ std::string operator_label(const Subgraph& subgraph, const Operator& op) {
   return {};
 }
 
-bool is_npu(const Target& target) { return target.is_ethos(); }
-
 // What the compiler leaves to the CPU is in none of its figures, so it is in none of ours.
 void add_fallbacks(const Lowering& lowering, Prediction& out) {
-  if (!is_npu(lowering.target)) return;
+  if (!lowering.target.is_npu()) return;
   int64_t count = 0;
   std::string first;
   for (size_t i = 0; i < lowering.operators.size(); ++i) {
@@ -110,7 +108,7 @@ void add_operators(const Graph& graph, const Lowering& lowering, const RangeVerd
     op.placement = placement_name(placed.placement);
     op.placement_reason = placed.reason;
     op.known = !verdict.unknown_operator[i];
-    const bool priced = !is_npu(lowering.target) || placed.placement != Placement::kCpu;
+    const bool priced = !lowering.target.is_npu() || placed.placement != Placement::kCpu;
     if (latencies != nullptr && priced) op.latency_ms = (*latencies)[i];
     if (energies != nullptr && priced) op.energy_mj = (*energies)[i];
     out.operators.push_back(std::move(op));
@@ -309,7 +307,7 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   verdict.in_range = out.in_range;
   const bool runs_on_device = std::any_of(
       lowering.rows.begin(), lowering.rows.end(),
-      [&](const Row& row) { return !is_npu(target_) || row.placement == Placement::kNpu; });
+      [&](const Row& row) { return !target_.is_npu() || row.placement == Placement::kNpu; });
   const std::vector<double>*latencies = nullptr, *energies = nullptr;
   for (size_t q = 0; q < quantities_.size(); ++q) {
     const double half = half_width(q, options.level, answer.spread[q], verdict);

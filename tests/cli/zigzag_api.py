@@ -2,6 +2,7 @@
 
     zigzag_api.py onnx     the layers of LAYERS as ONNX models through ZigZag's own front end and API
     zigzag_api.py search   layers by the worker's short search and by the full one
+    zigzag_api.py placements MODEL...   of each operator by the worker's reader: true where it has a layer
     zigzag_api.py damaged MODEL   what the worker's reader says of damaged copies of a .tflite file
 
 Prints JSON.
@@ -134,5 +135,13 @@ def damaged():
     return told
 
 
+def placements():
+    answers = []
+    for path in sys.argv[2:]:
+        with open(path, "rb") as file:
+            answers.append([not operator.on_cpu for operator in zigzag_worker.read_operators(file.read())])
+    return answers
+
+
 logging.disable(logging.CRITICAL)
-print(json.dumps({"onnx": onnx_layers, "search": searches, "damaged": damaged}[sys.argv[1]]()))
+print(json.dumps({"onnx": onnx_layers, "search": searches, "placements": placements, "damaged": damaged}[sys.argv[1]]()))

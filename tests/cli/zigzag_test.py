@@ -106,6 +106,30 @@ class Zigzag(ToolTest):
         self.assertIn("prices no operator", json.dumps(entry["missing"]))
         self.assertTrue(any("float32" in op["placement_reason"] for op in entry["operators"]))
 
+    def test_operators_are_placed_as_the_worker_places_them(self):
+        paths = [self.network(f"{space}.tflite", space, 5)
+                 for space in ("keyword-sound", "mobile-classifier", "residual-classifier",
+                               "super-resolution", "segmentation", "detection")]
+        if data_dir():
+            models = sorted((data_dir() / "models" / "tflite").rglob("*.tflite"))
+            paths += [path for path in models if path.stat().st_size < 300_000][::7]
+        counts = {True: 0, False: 0}
+        read = []
+        for path in paths:
+            answer = run("inspect", path, "--device", "edge-tpu-like", "--format", "json")
+            if answer.code == 0 and len(answer.json()["subgraphs"]) == 1:
+                read.append((path, answer.json()["operators"]))
+        self.assertGreater(len(read), 5)
+        for (path, ours), theirs in zip(read, ask_zigzag("placements", *(path for path, _ in read))):
+            for op, has_layer in zip(ours, theirs, strict=True):
+                if op["placement"] == "folded":
+                    continue
+                self.assertEqual(op["placement"] == "npu", has_layer,
+                                 f"{path}: {op['index']} {op['kind']} {op['placement_reason']}")
+                counts[has_layer] += 1
+        self.assertGreater(counts[True], 100)
+        self.assertGreater(counts[False], 3)
+
     def test_damaged_files_are_refused_or_read_but_nothing_else(self):
         # edgesage reads a file before a device does, so this asks the worker's own reading.
         told = ask_zigzag("damaged", self.network())

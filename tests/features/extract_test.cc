@@ -120,7 +120,8 @@ TEST(Features, NamesAreUniqueAndEveryValueIsFinite) {
   std::set<std::string_view> names;
   for (const NodeFeature& f : node_features()) EXPECT_TRUE(names.insert(f.name).second) << f.name;
   for (const char* name : {"mobile-classifier/1/3", "keyword-sound/1/3", "keyword-sound/1/8"}) {
-    for (const char* target : {"ethos-u55-256", "ethos-u85-512", "litert-xnnpack", "generic"}) {
+    for (const char* target :
+         {"ethos-u55-256", "ethos-u85-512", "litert-xnnpack", "edge-tpu-like", "generic"}) {
       const GraphTensors tensors = extract(network(name), target);
       ASSERT_EQ(tensors.x.size(), static_cast<size_t>(tensors.nodes * tensors.features));
       for (const float value : tensors.x) ASSERT_TRUE(std::isfinite(value)) << name << target;

@@ -75,8 +75,8 @@ TEST_P(LoopFeatures, TenIterationsCostTenBodies) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LoopFeatures,
-                         testing::Values("generic", "ethos-u55-128", "ethos-u85-512",
-                                         "litert-xnnpack"));
+                         testing::Values("generic", "edge-tpu-like", "ethos-u55-128",
+                                         "ethos-u85-512", "litert-xnnpack"));
 
 }  // namespace
 }  // namespace edgesage

@@ -92,6 +92,8 @@ class _LoopOrders(Stage):
             orders = engine.ordering_generator()
             if self._square(loops):
                 orders = filter(_not_mirrored, orders)
+            if {dim.name for dim in loops} >= set(REDUCTION):
+                orders = filter(_starts_sums, orders)
         yielded = False
         for order in orders:
             with contextlib.suppress(MemoryHierarchyTooSmallException, MemoryTooSmallException):
@@ -116,9 +118,9 @@ class _LoopOrders(Stage):
         )
 
     def _fits(self, loops):
-        """Whether half of each memory holds all that it is to hold at a time and weights, if summed over, are
-        used again, so that any order that ends its sums first fetches each operand once, and ahead: no
-        other order is better then."""
+        """Whether half of the memory of weights and the memory of activations hold all that they are to
+        hold at a time and weights, if summed over, are used again, so that any order that ends its sums
+        first fetches each operand once, and weights ahead: no other order is better then."""
         links = self._layer.memory_operand_links
         hierarchy = self._accelerator.memory_hierarchy
         bits = self._layer.operand_size_bit
@@ -133,8 +135,8 @@ class _LoopOrders(Stage):
         filled = {}
         for operand, size in held.items():
             below_dram = hierarchy.get_memory_levels(links.layer_to_mem_op(operand))[-2]
-            filled[below_dram] = filled.get(below_dram, 0) + size
-        return all(size <= level.memory_instance.size / 2 for level, size in filled.items())
+            filled[below_dram] = filled.get(below_dram, 0) + size * (2 if operand == weights else 1)
+        return all(size <= level.memory_instance.size for level, size in filled.items())
 
     def _sums_first(self, factors):
         """Sums first, then the other loops in any order; `factors` are those that ZigZag orders."""
@@ -151,6 +153,11 @@ class _LoopOrders(Stage):
                 rest[part[0]].remove(part)
                 orders += [[part, *(p for dim in order for p in rest[dim])] for order in itertools.permutations(others)]
         return orders
+
+
+def _starts_sums(order):
+    """Whether the two innermost loops are of the sums."""
+    return order[0][0].name in REDUCTION and order[1][0].name in REDUCTION
 
 
 def _not_mirrored(order):
