@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "src/app/worker_options.h"
 #include "src/learn/annotate.h"
 #include "src/learn/channel_multiple.h"
+#include "src/spaces/model_library.h"
+#include "src/spaces/space.h"
 
 namespace edgesage::app {
 namespace {
@@ -21,9 +25,13 @@ std::string describe(const AnnotateProgress& progress) {
 
 Result<AnnotationSummary> annotate_networks(const Context& context,
                                             const AnnotateRequest& request) {
-  EDGESAGE_ASSIGN_OR_RETURN(
-      const std::vector<std::string> names,
-      sample_names(request.spaces, request.seed, request.count, request.shard, request.shards));
+  std::optional<ModelLibrary> models;
+  if (!request.models.empty()) {
+    EDGESAGE_ASSIGN_OR_RETURN(models, ModelLibrary::open(request.models));
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                            sample_names(request.spaces, request.seed, request.count, request.shard,
+                                         request.shards, models ? &*models : nullptr));
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
   MeasureOptions measuring;
   measuring.deadline = request.deadline;
@@ -34,6 +42,11 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
   if (request.channel_multiple > 1)
     options.accept = [multiple = request.channel_multiple](const Graph& graph) {
       return has_channel_multiple(graph, multiple);
+    };
+  if (models)
+    options.build = [&models](const std::string& name) -> Result<Graph> {
+      EDGESAGE_ASSIGN_OR_RETURN(const NetworkName network, NetworkName::parse(name));
+      return build_network(network, {.models = &*models});
     };
   for (const std::string& name : request.devices) {
     EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(name));

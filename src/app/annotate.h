@@ -17,7 +17,9 @@ struct AnnotateRequest {
   std::string store;
   std::vector<std::string> spaces;
   std::vector<std::string> devices;
-  uint64_t seed = 1;   // of the first network of each space
+  std::string
+      models;         // folder of the files that mutations are made of; empty: the data directory's
+  uint64_t seed = 1;  // of the first network of each space
   uint64_t count = 1;  // networks of each space
   int shard = 0, shards = 1;
   int repeats = 1;

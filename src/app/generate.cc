@@ -20,18 +20,6 @@
 namespace edgesage::app {
 namespace {
 
-Result<NetworkName> first_network(const GenerateRequest& request) {
-  std::vector<std::string> names;
-  for (const SpaceInfo& space : all_spaces()) {
-    if (space.name == request.space) return NetworkName{request.space, space.version, request.seed};
-    names.emplace_back(space.name);
-  }
-  const std::string_view close = closest(request.space, names);
-  return make_error(ErrorCode::kInvalidArgument, request.space,
-                    close.empty() ? fmt::format("no such space; there are {}", join(names, ", "))
-                                  : fmt::format("no such space, did you mean {}?", close));
-}
-
 // Codes have characters that files should not have.
 std::string file_name(const NetworkName& name) {
   if (name.code.empty()) return fmt::format("{}-{}-{}.tflite", name.space, name.version, name.seed);
@@ -41,7 +29,7 @@ std::string file_name(const NetworkName& name) {
 }
 
 Result<std::vector<NetworkName>> wanted_networks(const GenerateRequest& request) {
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName first, first_network(request));
+  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName first, newest_network(request.space, request.seed));
   std::vector<std::string> codes = request.codes;
   if (!request.code_file.empty()) {
     EDGESAGE_ASSIGN_OR_RETURN(const std::string csv,

@@ -24,6 +24,8 @@
 
 namespace edgesage {
 
+class ModelLibrary;
+
 // One worker of a device, used by one thread at a time.
 class Measurer {
  public:
@@ -52,11 +54,13 @@ struct AnnotateDevice {
                                                      int repeats);
 
 // Names of networks: `count` seeds from `first_seed` of each space (its newest version), spaces
-// taking turns; of these, every `shards`-th from `shard` on. kInvalidArgument for unknown spaces,
-// none at all, and a shard outside 0..shards-1.
+// taking turns; of these, every `shards`-th from `shard` on. The space "mutation" draws from
+// `models`, or from default_model_library(). kInvalidArgument for unknown spaces, none at all, a
+// shard outside 0..shards-1, and mutations without files.
 [[nodiscard]] Result<std::vector<std::string>> sample_names(std::span<const std::string> spaces,
                                                             uint64_t first_seed, uint64_t count,
-                                                            int shard = 0, int shards = 1);
+                                                            int shard = 0, int shards = 1,
+                                                            const ModelLibrary* models = nullptr);
 
 struct AnnotateProgress {
   std::string device;

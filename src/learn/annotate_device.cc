@@ -1,10 +1,12 @@
 // Described devices and sampled names: what a campaign is made of.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "src/base/text.h"
 #include "src/learn/annotate.h"
+#include "src/spaces/model_library.h"
 #include "src/spaces/space.h"
 
 namespace edgesage {
@@ -30,6 +32,35 @@ class WorkerMeasurer : public Measurer {
   MeasureOptions options_;
   std::string host_fingerprint_;
 };
+
+// Name number i of a space.
+using NamesOfSpace = std::function<std::string(uint64_t i)>;
+
+Result<NamesOfSpace> names_of_mutations(uint64_t first, uint64_t count,
+                                        const ModelLibrary* models) {
+  if (models == nullptr) {
+    const Result<ModelLibrary>& found = default_model_library();
+    if (!found) return tl::unexpected<Error>(found.error());
+    models = &*found;
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<MutationCode> codes, models->draw(first, count));
+  return [codes = std::move(codes)](uint64_t i) {
+    return NetworkName{.space = std::string(kMutationSpace),
+                       .code = codes[static_cast<size_t>(i)].to_string()}
+        .to_string();
+  };
+}
+
+Result<NamesOfSpace> names_of(const std::string& space, uint64_t first, uint64_t count,
+                              const ModelLibrary* models) {
+  if (space == kMutationSpace) return names_of_mutations(first, count, models);
+  EDGESAGE_ASSIGN_OR_RETURN(NetworkName name, newest_network(space, first));
+  return [first, name = std::move(name)](uint64_t i) {
+    NetworkName numbered = name;
+    numbered.seed = first + i;
+    return numbered.to_string();
+  };
+}
 
 }  // namespace
 
@@ -57,35 +88,25 @@ Result<AnnotateDevice> annotate_device(const DeviceDescription& device, const De
 
 Result<std::vector<std::string>> sample_names(std::span<const std::string> spaces,
                                               uint64_t first_seed, uint64_t count, int shard,
-                                              int shards) {
+                                              int shards, const ModelLibrary* models) {
   if (shards < 1 || shard < 0 || shard >= shards)
     return make_error(
         ErrorCode::kInvalidArgument, "shard",
         fmt::format("{} of {}; shards count from 0 to one below their number", shard, shards));
-  std::vector<NetworkName> networks;
-  for (const std::string& space : spaces) {
-    const auto known = all_spaces();
-    const auto it = std::find_if(known.begin(), known.end(),
-                                 [&](const SpaceInfo& info) { return info.name == space; });
-    if (it == known.end()) {
-      std::vector<std::string> names;
-      for (const SpaceInfo& info : known) names.emplace_back(info.name);
-      return make_error(ErrorCode::kInvalidArgument, "space",
-                        fmt::format("'{}' is not known; there are {}", space, join(names, ", ")));
-    }
-    networks.push_back({space, it->version, first_seed});
-  }
-  if (networks.empty() || count == 0)
+  if (spaces.empty() || count == 0)
     return make_error(ErrorCode::kInvalidArgument, "space",
                       "nothing to annotate; name a space and a count of at least 1");
+  std::vector<NamesOfSpace> all;
+  for (const std::string& space : spaces) {
+    EDGESAGE_ASSIGN_OR_RETURN(NamesOfSpace names, names_of(space, first_seed, count, models));
+    all.push_back(std::move(names));
+  }
   std::vector<std::string> names;
   uint64_t index = 0;
   for (uint64_t i = 0; i < count; ++i)
-    for (NetworkName network : networks) {
-      network.seed = first_seed + i;
+    for (const NamesOfSpace& name : all)
       if (index++ % static_cast<uint64_t>(shards) == static_cast<uint64_t>(shard))
-        names.push_back(network.to_string());
-    }
+        names.push_back(name(i));
   return names;
 }
 

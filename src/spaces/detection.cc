@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -179,6 +181,16 @@ Plan draw_plan(Rng& rng) {
   return plan;
 }
 
+// Heads of centres read the largest map alone: without a pyramid nothing behind it counts, with one
+// the way back up is of no use.
+void leave_out_unread(Plan& plan) {
+  if (plan.head != Head::kCentres) return;
+  if (plan.pyramid == Pyramid::kBoth) plan.pyramid = Pyramid::kDown;
+  if (plan.pyramid == Pyramid::kDown) return;
+  plan.stages.resize(plan.first_map + 1);
+  plan.extra = 0;
+}
+
 // A plan at work on one network.
 class Emitter {
  public:
@@ -332,18 +344,31 @@ class Emitter {
   std::vector<Id> maps_;  // that get heads, the largest first
 };
 
+Result<Graph> build_with(uint64_t seed, std::string_view stream,
+                         const std::function<Plan(Rng&)>& draw) {
+  Rng rng(seed, stream);
+  const double macs = kMacs.draw(rng);
+  return sample_network(rng, "detection", macs, kLimits, [&draw](Rng& draws) -> EmitOutputs {
+    return [plan = draw(draws)](GraphBuilder& net, double width) {
+      return Emitter(plan, net, width).emit();
+    };
+  });
+}
+
 }  // namespace
 
 std::span<const Parameter* const> detection_parameters() { return kParameters; }
 
 Result<Graph> build_detection(uint64_t seed) {
-  Rng rng(seed, "detection/1");
-  const double macs = kMacs.draw(rng);
-  return sample_network(rng, "detection", macs, kLimits, [](Rng& draws) -> EmitOutputs {
-    return [plan = draw_plan(draws)](GraphBuilder& net, double width) {
-      return Emitter(plan, net, width).emit();
-    };
+  return build_with(seed, "detection/2", [](Rng& draws) {
+    Plan plan = draw_plan(draws);
+    leave_out_unread(plan);
+    return plan;
   });
+}
+
+Result<Graph> build_detection_1(uint64_t seed) {
+  return build_with(seed, "detection/1", draw_plan);
 }
 
 }  // namespace edgesage

@@ -15,5 +15,7 @@ namespace edgesage {
 
 // See space.h; `description` is left empty.
 [[nodiscard]] Result<Graph> build_detection(uint64_t seed);
+// Version 1, whose networks of centres compute maps that no output depends on.
+[[nodiscard]] Result<Graph> build_detection_1(uint64_t seed);
 
 }  // namespace edgesage

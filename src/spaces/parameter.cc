@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "src/spaces/portable_math.h"
+#include "src/base/portable_math.h"
 
 namespace edgesage {
 

@@ -11,6 +11,7 @@
 #include "src/spaces/detection.h"
 #include "src/spaces/keyword_sound.h"
 #include "src/spaces/mobile_classifier.h"
+#include "src/spaces/model_library.h"
 #include "src/spaces/published.h"
 #include "src/spaces/residual_classifier.h"
 #include "src/spaces/segmentation.h"
@@ -22,6 +23,7 @@ namespace edgesage {
 namespace {
 
 constexpr int kPublishedVersion = 1;
+constexpr int kMutationVersion = 1;
 
 using BuildFunction = Result<Graph> (*)(uint64_t seed);
 
@@ -57,6 +59,19 @@ std::vector<const Parameter*> with_weights(std::span<const Parameter* const> str
   return all;
 }
 
+// Samplers that were replaced: their networks are still built by name.
+const std::vector<Space>& older_spaces() {
+  static const std::vector<Space> kOlder{
+      {{.name = "detection",
+        .version = 1,
+        .description = "as version 2, with operators that nobody reads",
+        .parameters = with_weights(detection_parameters())},
+       build_detection_1},
+  };
+  return kOlder;
+}
+
+// The newest versions.
 const std::vector<Space>& spaces() {
   static const std::vector<Space> kSpaces = [] {
     std::vector<Space> all{
@@ -91,7 +106,7 @@ const std::vector<Space>& spaces() {
           .parameters = with_weights(segmentation_parameters())},
          build_segmentation},
         {{.name = "detection",
-          .version = 1,
+          .version = 2,
           .description = "networks that find objects: SSDs, feature pyramids, several outputs, "
                          "10 M to 2 G MACs",
           .parameters = with_weights(detection_parameters())},
@@ -113,19 +128,40 @@ tl::unexpected<Error> bad_name(std::string_view text, std::string message) {
   return make_error(ErrorCode::kInvalidArgument, std::string(text), std::move(message));
 }
 
-Result<const Space*> find_space(std::string_view name, int version, std::string_view where) {
+tl::unexpected<Error> unknown_space(std::string_view name, std::string_view where) {
   std::vector<std::string> names;
-  for (const Space& space : spaces()) {
-    names.emplace_back(space.info.name);
-    if (space.info.name != name) continue;
-    if (space.info.version == version) return &space;
-    return bad_name(where, fmt::format("no version {} of space {}; this build knows version {}",
-                                       version, name, space.info.version));
-  }
+  for (const Space& space : spaces()) names.emplace_back(space.info.name);
   const std::string_view near = closest(name, names);
   return bad_name(where, fmt::format("unknown space \"{}\"{}; known are {}", name,
                                      near.empty() ? "" : fmt::format(", did you mean {}?", near),
                                      join(names, ", ")));
+}
+
+Result<const Space*> find_space(std::string_view name, int version, std::string_view where) {
+  std::vector<std::string> versions;
+  for (const std::vector<Space>* known : {&older_spaces(), &spaces()})
+    for (const Space& space : *known) {
+      if (space.info.name != name) continue;
+      if (space.info.version == version) return &space;
+      versions.push_back(std::to_string(space.info.version));
+    }
+  if (!versions.empty())
+    return bad_name(where, fmt::format("no version {} of space {}; this build knows version {}",
+                                       version, name, join(versions, " and ")));
+  return unknown_space(name, where);
+}
+
+Result<Graph> build_mutation(const NetworkName& name, const BuildNetworkOptions& options) {
+  EDGESAGE_ASSIGN_OR_RETURN(const MutationCode code, MutationCode::parse(name.code));
+  const ModelLibrary* models = options.models;
+  if (models == nullptr) {
+    const Result<ModelLibrary>& found = default_model_library();
+    if (!found) return tl::unexpected<Error>(found.error());
+    models = &*found;
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, models->build(code));
+  graph.description = name.to_string();
+  return graph;
 }
 
 Result<Graph> build_coded(const NetworkName& name, const BuildNetworkOptions& options) {
@@ -158,7 +194,14 @@ std::span<const SpaceInfo> all_spaces() {
   return kInfos;
 }
 
+Result<NetworkName> newest_network(std::string_view space, uint64_t seed) {
+  for (const Space& known : spaces())
+    if (known.info.name == space) return NetworkName{std::string(space), known.info.version, seed};
+  return unknown_space(space, space);
+}
+
 std::string NetworkName::to_string() const {
+  if (space == kMutationSpace) return fmt::format("{}/{}/{}", space, version, code);
   if (!code.empty()) return fmt::format("{}/{}", space, code);
   return fmt::format("{}/{}/{}", space, version, seed);
 }
@@ -174,6 +217,14 @@ Result<NetworkName> NetworkName::parse(std::string_view text) {
   NetworkName name{.space = parts[0]};
   if (!parse_number(parts[1], name.version))
     return bad_name(text, fmt::format("the version \"{}\" is not a number", parts[1]));
+  if (name.space == kMutationSpace) {
+    if (name.version != kMutationVersion)
+      return bad_name(text, fmt::format("no version {} of mutations; this build knows version {}",
+                                        name.version, kMutationVersion));
+    EDGESAGE_ASSIGN_OR_RETURN(const MutationCode code, MutationCode::parse(parts[2]));
+    name.code = code.to_string();
+    return name;
+  }
   if (!parse_number(parts[2], name.seed))
     return bad_name(text,
                     fmt::format("the seed \"{}\" is not a number from 0 to 2^64-1", parts[2]));
@@ -183,6 +234,7 @@ Result<NetworkName> NetworkName::parse(std::string_view text) {
 
 Result<Graph> build_network(const NetworkName& name, const BuildNetworkOptions& options) {
   const std::string text = name.to_string();
+  if (name.space == kMutationSpace) return build_mutation(name, options);
   EDGESAGE_ASSIGN_OR_RETURN(const Space* space, find_space(name.space, name.version, text));
   if (!name.code.empty()) return build_coded(name, options);
   Result<Graph> graph = space->build(name.seed);

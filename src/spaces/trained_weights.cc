@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "src/spaces/portable_math.h"
+#include "src/base/portable_math.h"
 
 namespace edgesage {
 namespace {

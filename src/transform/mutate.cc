@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "src/base/portable_math.h"
 #include "src/base/rng.h"
 #include "src/graph/graph_hash.h"
 #include "src/graph/op_registry.h"
@@ -36,13 +37,14 @@ int32_t other_width(int32_t width, double factor, bool even) {
 Result<std::string> change_widths(Graph& graph, Rng& rng) {
   const ChannelGroups groups = channel_groups(graph);
   ChannelSelection selection(groups.groups.size());
-  const double factor = rng.log_uniform(0.4, 1.6);
+  const double factor = portable_log_uniform(rng, 0.4, 1.6);
   const bool even = rng.chance(0.7);
   int changed = 0;
   for (size_t g = 0; g < selection.size(); ++g) {
     const ChannelGroup& group = groups.groups[g];
     if (group.fixed() || group.width < 2) continue;
-    const int32_t width = other_width(group.width, factor * rng.log_uniform(0.8, 1.25), even);
+    const int32_t width =
+        other_width(group.width, factor * portable_log_uniform(rng, 0.8, 1.25), even);
     if (width == group.width) continue;
     for (int32_t u = 0; u < width; ++u) selection[g].push_back(u % group.width);
     ++changed;
@@ -52,12 +54,16 @@ Result<std::string> change_widths(Graph& graph, Rng& rng) {
   return fmt::format("widths of {} groups by about {:.2f}", changed, factor);
 }
 
+bool is_image(const Tensor& input) {
+  return input.shape.size() == 4 && input.shape[1] * input.shape[2] >= 16;
+}
+
 Result<std::string> change_resolution(Graph& graph, Rng& rng) {
-  const double factor = rng.log_uniform(0.5, 1.5);
+  const double factor = portable_log_uniform(rng, 0.5, 1.5);
   Subgraph& main = graph.main();
   if (main.inputs.size() != 1) return std::string();
   Tensor& image = main.tensors[static_cast<size_t>(main.inputs[0])];
-  if (image.shape.size() != 4 || image.shape[1] * image.shape[2] < 16) return std::string();
+  if (!is_image(image)) return std::string();
   const Graph before = graph;
   const Shape was = image.shape;
   for (const size_t d : {size_t{1}, size_t{2}}) {
@@ -71,6 +77,36 @@ Result<std::string> change_resolution(Graph& graph, Rng& rng) {
       fmt::format("input {}x{} instead of {}x{}", image.shape[1], image.shape[2], was[1], was[2]);
   EDGESAGE_RETURN_IF_ERROR(refit_shapes(before, graph));
   return change;
+}
+
+// Of inputs that are no single image: one dimension, in all inputs that agree in it.
+Result<std::string> change_extent(Graph& graph, Rng& rng) {
+  const double factor = portable_log_uniform(rng, 0.5, 4);
+  Subgraph& main = graph.main();
+  const auto input = [&main](int32_t id) -> Tensor& {
+    return main.tensors[static_cast<size_t>(id)];
+  };
+  if (main.inputs.empty() || (main.inputs.size() == 1 && is_image(input(main.inputs[0]))))
+    return std::string();
+  const Shape shape = input(rng.pick(main.inputs)).shape;
+  if (shape.empty()) return std::string();
+  // Counted from the last dimension, as broadcasting does.
+  const auto place = static_cast<size_t>(rng.integer(1, static_cast<int64_t>(shape.size())));
+  const int64_t was = shape[shape.size() - place];
+  const int64_t wanted =
+      std::clamp<int64_t>(std::llround(static_cast<double>(was) * factor), 1, kMostWidth);
+  if (wanted == was) return std::string();
+  const Graph before = graph;
+  for (const int32_t id : main.inputs) {
+    Tensor& changed = input(id);
+    const size_t rank = changed.shape.size();
+    if (rank < place || changed.shape[rank - place] != was) continue;
+    changed.shape[rank - place] = wanted;
+    if (changed.shape_signature.size() == rank && changed.shape_signature[rank - place] >= 0)
+      changed.shape_signature[rank - place] = wanted;
+  }
+  EDGESAGE_RETURN_IF_ERROR(refit_shapes(before, graph));
+  return fmt::format("inputs of {} instead of {}", wanted, was);
 }
 
 bool has_square_kernel(const Graph& graph, const Operator& op, const std::vector<int32_t>& uses) {
@@ -143,11 +179,9 @@ struct EditKind {
   double probability;
 };
 
-constexpr EditKind kEdits[] = {{change_depth, 0.4},
-                               {change_kernel, 0.4},
-                               {change_resolution, 0.5},
-                               {change_widths, 0.8},
-                               {change_activation, 0.15}};
+constexpr EditKind kEdits[] = {{change_depth, 0.4},       {change_kernel, 0.4},
+                               {change_resolution, 0.5},  {change_widths, 0.8},
+                               {change_activation, 0.15}, {change_extent, 0.6}};
 
 }  // namespace
 

@@ -2,11 +2,11 @@
 //
 //   Result<Mutation> other = mutate(graph, 17);   // runnable: write_tflite(other->graph)
 //
-// One to four edits, by the seed: widths of channel groups (one factor for all, and one each), the
-// resolution of an image, kernels of 1, 3 or 5, blocks that keep their shape left out or repeated,
-// RELU and RELU6 exchanged. Constants are sliced or repeated, so that values stay of the kind they
-// were; what the network computes has no meaning any more, what it costs has. What does not lead to
-// a valid graph is not done.
+// Edits by the seed: widths of channel groups (one factor for all, and one each), the
+// resolution of an image or one dimension of other inputs, kernels of 1, 3 or 5, blocks that keep
+// their shape left out or repeated, RELU and RELU6 exchanged. Constants are sliced or repeated, so
+// that values stay of the kind they were; what the network computes has no meaning any more, what
+// it costs has. What does not lead to a valid graph is not done.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,12 @@
 #include <set>
 #include <thread>
 
+#include "src/base/file.h"
 #include "src/graph/builder.h"
+#include "src/io/tflite_writer.h"
 #include "src/learn/channel_multiple.h"
+#include "src/spaces/model_library.h"
+#include "src/spaces/space.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -405,6 +409,21 @@ TEST(Annotate, ShardsCoverTheListWithoutOverlap) {
   const auto refused = sample_names(unknown, 0, 5);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("mobile-classifier"), std::string::npos);
+}
+
+TEST(Annotate, MutationsAreNamedByTheFilesOfAFolder) {
+  const test::TempDir dir;
+  const Graph base = build_network(NetworkName::parse("keyword-sound/1/5").value()).value();
+  ASSERT_TRUE(write_file(dir.path() / "a.tflite", write_tflite(base).value()));
+  const ModelLibrary models = ModelLibrary::open(dir.path()).value();
+  const std::vector<std::string> spaces = {"mutation", "keyword-sound"};
+  const auto names = sample_names(spaces, 7, 3, 0, 1, &models);
+  ASSERT_TRUE(names) << names.error().to_string();
+  ASSERT_EQ(names->size(), 6u);
+  EXPECT_EQ((*names)[1], "keyword-sound/1/7");
+  for (size_t i = 0; i < 6; i += 2)
+    EXPECT_TRUE(build_network(NetworkName::parse((*names)[i]).value(), {.models = &models}))
+        << (*names)[i];
 }
 
 TEST(Annotate, MeasuresSampledNetworksWithVela) {

@@ -75,7 +75,8 @@ Facts facts_of(const Graph& graph) {
 std::vector<Facts> sample(const std::string& space, int count) {
   std::vector<Facts> facts(static_cast<size_t>(count));
   parallel_for(count, 2, [&](int64_t i) {
-    const Result<Graph> graph = build_network({space, 1, static_cast<uint64_t>(i) + 500'000});
+    const Result<Graph> graph =
+        build_network(newest_network(space, static_cast<uint64_t>(i) + 500'000).value());
     ASSERT_TRUE(graph) << graph.error().to_string();
     ASSERT_TRUE(validate(*graph));
     facts[static_cast<size_t>(i)] = facts_of(*graph);
@@ -237,6 +238,33 @@ TEST(Detection, CoversWhatItPromises) {
   EXPECT_GE(share(facts, "depthwise, then 1x1",
                   [](const Facts& f) { return f.pointwise_after_depthwise; }),
             0.5);
+}
+
+TEST(Transformer, CoversWhatItPromises) {
+  const std::vector<Facts> facts = sample("transformer", 200);
+  // Without the products of activations, which are a tenth to a half of the work.
+  const auto macs = quantiles(facts, "MACs", [](const Facts& f) { return f.macs; });
+  EXPECT_LE(macs[1], 3e6);
+  EXPECT_GE(macs[3], 1e8);
+  EXPECT_LE(macs.back(), 6e8);
+  const auto weights = quantiles(facts, "weights", [](const Facts& f) { return f.weights; });
+  EXPECT_LE(weights.back(), 6.6e6);
+  quantiles(facts, "operators", [](const Facts& f) { return f.operators; });
+  EXPECT_EQ(share(facts, "softmax", has("SOFTMAX")), 1);
+  EXPECT_GE(share(facts, "BATCH_MATMUL", has("BATCH_MATMUL")), 0.7);
+  EXPECT_LE(share(facts, "BATCH_MATMUL", has("BATCH_MATMUL")), 0.95);
+  EXPECT_GE(share(facts, "RSQRT", has("RSQRT")), 0.75);
+  EXPECT_GE(share(facts, "SQUARED_DIFFERENCE", has("SQUARED_DIFFERENCE")), 0.25);
+  EXPECT_GE(share(facts, "SUM", has("SUM")), 0.03);
+  EXPECT_GE(share(facts, "GELU", has("GELU")), 0.2);
+  EXPECT_GE(share(facts, "TANH", has("TANH")), 0.08);
+  EXPECT_GE(share(facts, "hard-swish", has("HARD_SWISH")), 0.03);
+  EXPECT_GE(share(facts, "words", has("GATHER")), 0.1);
+  EXPECT_GE(share(facts, "class token", has("STRIDED_SLICE")), 0.2);
+  EXPECT_GE(share(facts, "SPLIT", has("SPLIT")), 0.3);
+  EXPECT_GE(share(facts, "TRANSPOSE", has("TRANSPOSE")), 0.6);
+  EXPECT_GE(share(facts, "1x1 convolutions or patches", has("CONV_2D")), 0.3);
+  EXPECT_GE(share(facts, "depthwise", has("DEPTHWISE_CONV_2D")), 0.04);
 }
 
 }  // namespace

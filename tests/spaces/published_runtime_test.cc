@@ -115,7 +115,7 @@ TEST(PublishedNetworks, CompileWithVela) {
 TEST(PublishedNetworks, ReadBackAsTheSameGraph) {
   const test::TempDir folder;
   for (const PublishedSpace& space : published_spaces()) {
-    const Graph graph = build_network({std::string(space.name), 1, 5}).value();
+    const Graph graph = build_network(newest_network(space.name, 5).value()).value();
     const fs::path path = folder.path() / "network.tflite";
     ASSERT_TRUE(write_file(path, write_tflite(graph).value()));
     const Graph read = read_model(path).value();

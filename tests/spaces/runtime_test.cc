@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 void write_networks(const fs::path& folder, std::string_view space, uint64_t first, int count) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
-    const Graph graph = build_network({std::string(space), 1, seed}).value();
+    const Graph graph = build_network(newest_network(space, seed).value()).value();
     const auto bytes = write_tflite(graph);
     ASSERT_TRUE(bytes) << bytes.error().to_string();
     ASSERT_TRUE(write_file(folder / fmt::format("{}-{}.tflite", space, seed), *bytes));
@@ -164,7 +164,7 @@ TEST(WrittenNetworks, ReadBackAsTheSameGraph) {
   for (const SpaceInfo& space : all_spaces()) {
     if (is_published(space.name)) continue;  // see published_runtime_test
     for (uint64_t seed = 0; seed < 12; ++seed) {
-      const Graph graph = build_network({std::string(space.name), 1, seed}).value();
+      const Graph graph = build_network(newest_network(space.name, seed).value()).value();
       const fs::path path = folder.path() / "network.tflite";
       ASSERT_TRUE(write_file(path, write_tflite(graph).value()));
       const Graph read = read_model(path).value();

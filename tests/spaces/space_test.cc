@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -142,6 +143,24 @@ TEST(BuildNetwork, NamesOfVersionOneMeanWhatTheyMeant) {
        "w1-f99203c909bb3b6574c39a1a8f508cb2"},
       {"detection/1/18446744073709551615", "g1-18689c2421e380e8f1ad8308f8b0c354",
        "w1-5121a36357a3eb555b048adab9c34b51"},
+      {"transformer/1/0", "g1-910e768383cb6a813fafbbcdaf774254",
+       "w1-8215300b80c42df0f90a6eaa5e46f974"},
+      {"transformer/1/1", "g1-ed3043f45510c538a9799313d16ddce9",
+       "w1-cf03c6293998ee820d5d04d8a57db61e"},
+      {"transformer/1/2", "g1-c731fc97e8a7b316bcc21890e49027b6",
+       "w1-2fc37d48455e483eb84e8c68530155be"},
+      {"transformer/1/4711", "g1-16dcf8510c0242d363f5ceb3257e4434",
+       "w1-40dfece44d48d7a9c58ed6ffbaca58e5"},
+      {"transformer/1/18446744073709551615", "g1-9ae0087b3395bb0e852dc565689fde2f",
+       "w1-2041e81f5787033d09403fe726eba695"},
+      {"detection/2/0", "g1-5d17b1d3508c6a66a86deb0d80875f46",
+       "w1-fd9bac4dc15b0a54cd8a9c89d1a4d479"},
+      {"detection/2/1", "g1-5ba805bdb457b19ec5df7faae47a6b6a",
+       "w1-78301e454d0de98b45a299eda66202a0"},
+      {"detection/2/2", "g1-91ec32532c7688fe0eb06d988b334485",
+       "w1-40f8b1018aa99da75fc42ecb9871c30c"},
+      {"detection/2/4711", "g1-fe8e3fff877446b600cf7467f7b9ac9c",
+       "w1-0a2c64936b3f6f2c5beb4cd29443477e"},
   };
   for (const Pinned& network : pinned) {
     const Graph graph = build_network(NetworkName::parse(network.name).value()).value();
@@ -149,6 +168,43 @@ TEST(BuildNetwork, NamesOfVersionOneMeanWhatTheyMeant) {
     EXPECT_EQ(weights_hash(graph), network.weights) << network.name;
     EXPECT_EQ(graph.description, network.name);
   }
+}
+
+// Operators that no output of the network depends on.
+size_t dead_operators(const Graph& graph) {
+  const Subgraph& main = graph.main();
+  std::set<int32_t> wanted(main.outputs.begin(), main.outputs.end());
+  size_t dead = 0;
+  for (size_t i = main.operators.size(); i-- > 0;) {
+    const Operator& op = main.operators[i];
+    if (std::ranges::none_of(op.outputs, [&](int32_t id) { return wanted.contains(id); })) {
+      ++dead;
+      continue;
+    }
+    wanted.insert(op.inputs.begin(), op.inputs.end());
+  }
+  return dead;
+}
+
+TEST(AllSpaces, HaveNoOperatorThatNoOutputDependsOn) {
+  for (const SpaceInfo& space : all_spaces())
+    for (uint64_t seed = 0; seed < (is_published(space.name) ? 3U : 40U); ++seed) {
+      const NetworkName name = newest_network(space.name, 100 + seed).value();
+      EXPECT_EQ(dead_operators(build_network(name).value()), 0U) << name.to_string();
+    }
+}
+
+TEST(AllSpaces, OlderVersionsAreBuiltByNameAndTheNewestIsListed) {
+  EXPECT_EQ(newest_network("detection", 5).value().to_string(), "detection/2/5");
+  size_t dead = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const Graph older = build_network({"detection", 1, seed}).value();
+    dead += dead_operators(older) > 0;
+    EXPECT_NE(graph_hash(older), graph_hash(build_network({"detection", 2, seed}).value()));
+  }
+  EXPECT_GE(dead, 1U);
+  EXPECT_NE(error_of("detection/3/3").find("knows version 1 and 2"), std::string::npos);
+  EXPECT_EQ(newest_network("detektion", 1).error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST(AllSpaces, TablesOfParametersCanBePrinted) {

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "src/spaces/portable_math.h"
+#include "src/base/portable_math.h"
 
 namespace edgesage {
 namespace {

@@ -56,7 +56,7 @@ TEST(Mutate, ThreeHundredOfTheSpacesAreValidAndFitTheShapeRules) {
   std::map<std::string, int> kinds;
   for (const SpaceInfo& space : all_spaces())
     for (uint64_t network_seed = 1; network_seed <= 5; ++network_seed) {
-      const Graph graph = build_network({std::string(space.name), 1, network_seed}).value();
+      const Graph graph = build_network(newest_network(space.name, network_seed).value()).value();
       for (uint64_t seed = 0; seed < 10; ++seed) {
         const auto mutation = mutate(graph, seed);
         ASSERT_TRUE(mutation) << graph.description << ": " << mutation.error().to_string();
@@ -148,7 +148,7 @@ TEST(Mutate, MutationsOfTheSpacesRun) {
   EDGESAGE_REQUIRE(test::venv_python(), "LiteRT in .venv; run ./dev setup");
   const test::TempDir folder;
   for (const SpaceInfo& space : all_spaces()) {
-    const Graph graph = build_network({std::string(space.name), 1, 77}).value();
+    const Graph graph = build_network(newest_network(space.name, 77).value()).value();
     for (uint64_t seed = 0; seed < 8; ++seed) {
       const Mutation mutation = mutate(graph, seed).value();
       ASSERT_TRUE(write_file(folder.path() / fmt::format("{}-{}.tflite", space.name, seed),
@@ -184,7 +184,7 @@ TEST(Mutate, AGraphWithoutAnythingToChangeSaysSo) {
   EXPECT_EQ(mutate(graph, 1).error().code, ErrorCode::kUnsupported);
   graph.subgraphs.resize(1);
   graph.main().tensors.resize(2);
-  graph.main().tensors[0].shape = graph.main().tensors[1].shape = {1, 4};
+  graph.main().tensors[0].shape = graph.main().tensors[1].shape = {};  // scalars
   graph.main().inputs = {0};
   graph.main().outputs = {1};
   Operator op;

@@ -36,7 +36,9 @@ Run declare_annotate(CLI::App& command, Session& session) {
   command.add_option("--store", request.store, "Store for the measurements; made if needed")
       ->type_name("FILE")
       ->required();
-  command.add_option("--space", request.spaces, "Search space; repeatable")
+  command
+      .add_option("--space", request.spaces,
+                  "Search space, or mutation: of the files of --models; repeatable")
       ->type_name("SPACE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -46,6 +48,11 @@ Run declare_annotate(CLI::App& command, Session& session) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->required();
+  command
+      .add_option("--models", request.models,
+                  "Folder of the files that mutations are made of; default: models of "
+                  "EDGESAGE_DATA_DIR")
+      ->type_name("DIR");
   command.add_option("--count", request.count, "Networks of each space")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
       ->capture_default_str();

@@ -1,4 +1,4 @@
-#include "src/spaces/portable_math.h"
+#include "src/base/portable_math.h"
 
 #include <array>
 #include <cmath>
