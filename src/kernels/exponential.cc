@@ -19,22 +19,36 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Doubles = hn::ScalableTag<double>;
 using Floats = hn::Rebind<float, Doubles>;
 
+// Highway converts to integers on the way, which is not defined for what is no number: 0 goes in its
+// stead, and it comes out unchanged.
+template <class Function>
+HWY_INLINE hn::Vec<Doubles> OfNumbers(hn::Vec<Doubles> x, Function function) {
+  const auto is_number = hn::Eq(x, x);
+  return hn::IfThenElse(is_number, function(hn::IfThenElseZero(is_number, x)), x);
+}
+
+HWY_INLINE hn::Vec<Doubles> Exponential(hn::Vec<Doubles> x) {
+  return OfNumbers(x, [](hn::Vec<Doubles> v) HWY_ATTR { return hn::Exp(Doubles(), v); });
+}
+
 void Exponentials(int64_t count, const double* x, double* y) {
   const Doubles d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Exp(d, hn::LoadU(d, x + i)), d, y + i);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(Exponential(hn::LoadU(d, x + i)), d, y + i);
   if (i == count) return;
   HWY_ALIGN double rest[hn::MaxLanes(d)] = {};
   std::copy_n(x + i, count - i, rest);
-  hn::Store(hn::Exp(d, hn::Load(d, rest)), d, rest);
+  hn::Store(Exponential(hn::Load(d, rest)), d, rest);
   std::copy_n(rest, count - i, y + i);
 }
 
 HWY_INLINE hn::Vec<Doubles> Bounded(hn::Vec<Floats> x, double bound, hn::Vec<Floats> base) {
   const Doubles d;
   const auto limit = hn::Set(d, bound);
-  const auto tanh = hn::Tanh(d, hn::Div(hn::PromoteTo(d, x), limit));
+  const auto tanh = OfNumbers(hn::Div(hn::PromoteTo(d, x), limit), [](hn::Vec<Doubles> v) HWY_ATTR {
+    return hn::Tanh(Doubles(), v);
+  });
   return hn::MulAdd(limit, tanh, hn::PromoteTo(d, base));
 }
 

@@ -1,5 +1,6 @@
 // Exponentials and bounded numbers in double, many at a time. A few units in the last place from
-// the exact values; exp of minus infinity is exactly 0. Thread-safe.
+// the exact values; exp of minus infinity is exactly 0, NaN stays NaN.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -24,6 +24,9 @@ namespace {
 // several times larger (leave-one-space-out: about three).
 constexpr double kOutOfRangeWidening = 3.0;
 
+// An interval that says nothing; wider ones would end in infinities.
+constexpr double kWidestLog = 300.0;
+
 std::string dominant_weight_type(const Graph& graph) {
   std::map<std::string_view, int64_t> bytes;
   for (const Tensor& tensor : graph.main().tensors)
@@ -150,10 +153,17 @@ Result<Predictor> Predictor::from(PredictorData data, nn::Precision precision) {
     predictor.quantities_.push_back(known);
   }
   for (const std::vector<float>& parameters : data.members) {
-    auto model = nn::Model::create(model_config(data));
-    if (!model || !model->set_parameters(parameters))
+    const auto unfit = [&] {
       return make_error(ErrorCode::kBadStore, data.device,
                         "the parameters do not fit the network that the file describes");
+    };
+    // Before anything of that size is made.
+    const nn::ModelConfig config = model_config(data);
+    if (!nn::validate(config) || config.columns() != config.quantity_count() ||
+        nn::Layout(config).size != std::ssize(parameters))
+      return unfit();
+    auto model = nn::Model::create(config);
+    if (!model || !model->set_parameters(parameters)) return unfit();
     model->set_precision(precision);
     predictor.members_.push_back(std::move(*model));
   }
@@ -242,8 +252,9 @@ double Predictor::half_width(size_t quantity, double level, float spread,
     }
   }
   const double scale = quantity < verdict.error_scale.size() ? verdict.error_scale[quantity] : 1.0;
-  const double half = width * scale * static_cast<double>(spread + q.base_spread);
-  return verdict.in_range ? half : half * kOutOfRangeWidening;
+  const double half = width * scale * static_cast<double>(spread + q.base_spread) *
+                      (verdict.in_range ? 1 : kOutOfRangeWidening);
+  return half <= kWidestLog ? half : kWidestLog;  // also where half is no number
 }
 
 Prediction Predictor::predict(const Graph& graph, const std::string& model,
@@ -315,6 +326,10 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
     const std::string key(is_maximum(quantity) ? "peak_ram_bytes" : quantity_name(quantity));
     if (!runs_on_device) {
       out.missing[key] = "nothing of it runs on the device";
+      continue;
+    }
+    if (!std::isfinite(answer.value[q])) {
+      out.missing[key] = "the network's answer is no number; train the predictor again";
       continue;
     }
     const Interval interval = interval_of(answer.value[q], half, options.level);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -224,6 +225,52 @@ Status check_tables(const fb::Predictor& in, std::string_view where) {
   return same(copy(in.row_kinds()), row_kind_names(), "row kinds");
 }
 
+// Trained parameters are below 10. With these bounds nothing overflows between the features and the
+// answer, at any size that `nn::validate` allows.
+constexpr float kLargestParameter = 1e4F;
+constexpr float kLargestLogOffset = 200;  // a factor of e^200
+constexpr float kLargestScale = 1e30F;    // of overheads, widths and spreads
+
+bool all_within(const std::vector<float>& values, float low, float high) {
+  return std::ranges::all_of(values, [&](float value) { return value >= low && value <= high; });
+}
+
+bool is_sensible(const PredictedQuantity& q) {
+  const auto scale = [](float value) { return value >= 0 && value <= kLargestScale; };
+  return std::abs(q.log_offset) <= kLargestLogOffset && scale(q.overhead_scale) &&
+         scale(q.base_spread) && all_finite(q.levels) && all_within(q.widths, 0, kLargestScale);
+}
+
+// Bounds may be infinite: of what never varied, or was never seen.
+bool is_sensible(const TrainingRange& range) {
+  const auto numbers = [](const std::vector<float>& values) {
+    return std::ranges::none_of(values, [](float value) { return std::isnan(value); });
+  };
+  return numbers(range.global_low) && numbers(range.global_high) && numbers(range.max_spread) &&
+         std::ranges::all_of(range.kinds, [&](const TrainingRange::KindBounds& kind) {
+           return numbers(kind.low) && numbers(kind.high);
+         });
+}
+
+// Every number of the file, so that what is computed from it is one as well.
+Status check_numbers(const PredictorData& data, std::string_view where) {
+  for (const auto& member : data.members) {
+    if (!all_finite(member)) return bad(where, "a parameter is not finite");
+    if (!all_within(member, -kLargestParameter, kLargestParameter))
+      return bad(where, fmt::format("a parameter is beyond {:g}, which no training gives: the file "
+                                    "is damaged, or was trained without end; train it again",
+                                    kLargestParameter));
+  }
+  for (const PredictedQuantity& quantity : data.quantities)
+    if (!is_sensible(quantity))
+      return bad(where, fmt::format("the offset, scale or interval of {} is no number, negative or "
+                                    "too large: the file is damaged",
+                                    quantity.name));
+  if (!is_sensible(data.range))
+    return bad(where, "a bound of its training is no number: the file is damaged");
+  return {};
+}
+
 // One model a quantity, or none; each of the leverage's features, of numbers.
 bool errors_fit(const PredictorData& data) {
   const TrainingRange& range = data.range;
@@ -289,8 +336,7 @@ Result<PredictorData> decode_predictor(std::span<const std::byte> bytes, std::st
     return bad(where, "its leverage does not fit its features: the file is damaged");
   if (out.members.empty() || out.quantities.empty())
     return bad(where, "it holds no network or no quantity");
-  for (const auto& member : out.members)
-    if (!all_finite(member)) return bad(where, "a parameter is not finite");
+  EDGESAGE_RETURN_IF_ERROR(check_numbers(out, where));
   const auto fits = [](const Normaliser& n, size_t columns) {
     return n.mean.size() == columns && n.scale.size() == columns && all_finite(n.mean) &&
            all_finite(n.scale);

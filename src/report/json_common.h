@@ -1,6 +1,7 @@
 // Pieces that the JSON of several commands shares.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,14 @@
 namespace edgesage::report {
 
 inline constexpr int kSchemaVersion = 1;
+
+// An empty object with room for `keys` of them. Growing copies everything in it, to any depth (keys
+// are constant, which forbids moving), as do initialiser lists: large objects start with this.
+[[nodiscard]] inline Json object_with_room(size_t keys) {
+  Json out = Json::object();
+  out.get_ref<Json::object_t&>().reserve(keys);
+  return out;
+}
 
 template <class T>
 [[nodiscard]] Json or_null(const std::optional<T>& value) {

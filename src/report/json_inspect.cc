@@ -7,7 +7,10 @@ namespace {
 
 Json tensor_json(const InspectedTensor& tensor) {
   if (tensor.index < 0) return nullptr;
-  Json out = {{"index", tensor.index}, {"name", tensor.name}, {"type", tensor.type}};
+  Json out = object_with_room(7);
+  out["index"] = tensor.index;
+  out["name"] = tensor.name;
+  out["type"] = tensor.type;
   out["shape"] = tensor.has_rank ? Json(tensor.shape) : Json(nullptr);
   if (!tensor.shape_signature.empty()) out["shape_signature"] = tensor.shape_signature;
   if (tensor.is_constant) out["constant"] = true;
@@ -22,7 +25,10 @@ Json tensors_json(const std::vector<InspectedTensor>& tensors) {
 }
 
 Json operator_json(const InspectedOperator& op) {
-  Json out = {{"subgraph", op.subgraph}, {"index", op.index}, {"kind", op.kind}};
+  Json out = object_with_room(15);
+  out["subgraph"] = op.subgraph;
+  out["index"] = op.index;
+  out["kind"] = op.kind;
   if (!op.custom_code.empty()) out["custom_code"] = op.custom_code;
   out["code"] = op.code;
   out["version"] = op.version;
@@ -99,30 +105,37 @@ Json signatures_json(const Inspection& model) {
   return out;
 }
 
-Json target_json(const InspectedTarget& target) {
-  Json rows = Json::array();
-  for (const InspectedRow& row : target.rows)
-    rows.push_back({{"operator", row.op},
-                    {"fused", row.fused},
-                    {"kind", row.kind},
-                    {"placement", row.placement},
-                    {"repeat", row.repeat},
-                    {"macs", row.macs},
-                    {"ifm_bytes", row.ifm_bytes},
-                    {"ofm_bytes", row.ofm_bytes},
-                    {"weights_bytes", row.weights_bytes}});
-  Json placements = Json::object();
-  for (const auto& [placement, count] : target.placements) placements[placement] = count;
-  return {{"name", target.name},
-          {"placements", placements},
-          {"partitions", target.partitions},
-          {"activations_bytes", or_null(target.activations_bytes)},
-          {"rows", rows},
-          {"warnings", target.warnings}};
+Json row_json(const InspectedRow& row) {
+  Json out = object_with_room(9);
+  out["operator"] = row.op;
+  out["fused"] = row.fused;
+  out["kind"] = row.kind;
+  out["placement"] = row.placement;
+  out["repeat"] = row.repeat;
+  out["macs"] = row.macs;
+  out["ifm_bytes"] = row.ifm_bytes;
+  out["ofm_bytes"] = row.ofm_bytes;
+  out["weights_bytes"] = row.weights_bytes;
+  return out;
 }
 
-Json model_json(const Inspection& model) {
-  Json out = {{"model", model.model}, {"format", model.format}};
+Json target_json(const InspectedTarget& target) {
+  Json placements = Json::object();
+  for (const auto& [placement, count] : target.placements) placements[placement] = count;
+  Json out = object_with_room(6);
+  out["name"] = target.name;
+  out["placements"] = std::move(placements);
+  out["partitions"] = target.partitions;
+  out["activations_bytes"] = or_null(target.activations_bytes);
+  Json& rows = out["rows"] = Json::array();
+  for (const InspectedRow& row : target.rows) rows.push_back(row_json(row));
+  out["warnings"] = target.warnings;
+  return out;
+}
+
+void fill_model(Json& out, const Inspection& model) {
+  out["model"] = model.model;
+  out["format"] = model.format;
   out["description"] = text_or_null(model.description);
   out["file_bytes"] = or_null(model.file_bytes);
   out["dtype"] = model.dtype;
@@ -142,30 +155,31 @@ Json model_json(const Inspection& model) {
   out["signatures"] = signatures_json(model);
   out["metadata"] = Json::object();
   for (const auto& [name, bytes] : model.metadata) out["metadata"][name] = bytes;
-  Json operators = Json::array();
+  Json& operators = out["operators"] = Json::array();
   for (const InspectedOperator& op : model.operators) operators.push_back(operator_json(op));
-  out["operators"] = std::move(operators);
   if (model.target) out["target"] = target_json(*model.target);
   out["warnings"] = model.warnings;
   out["unsupported"] = model.unsupported;
-  return out;
 }
 
-Json answer_json(const Answer<Inspection>& answer) {
-  if (answer.result) return model_json(*answer.result);
-  return {{"model", answer.subject}, {"error", error_json(answer.result.error())}};
+void fill_answer(Json& out, const Answer<Inspection>& answer) {
+  if (answer.result) return fill_model(out, *answer.result);
+  out["model"] = answer.subject;
+  out["error"] = error_json(answer.result.error());
 }
 
 }  // namespace
 
 std::string inspect_json(const Answers<Inspection>& answers) {
-  Json out = {{"schema_version", kSchemaVersion}};
+  constexpr size_t kModelKeys = 20;
+  Json out = object_with_room(kModelKeys);
+  out["schema_version"] = kSchemaVersion;
   if (answers.size() == 1) {
-    out.update(answer_json(answers.front()));
+    fill_answer(out, answers.front());
   } else {
-    Json models = Json::array();
-    for (const auto& answer : answers) models.push_back(answer_json(answer));
-    out["models"] = std::move(models);
+    Json& models = out["models"] = Json::array();
+    for (const auto& answer : answers)
+      fill_answer(models.emplace_back(object_with_room(kModelKeys)), answer);
   }
   return to_text(out, 2) + '\n';
 }

@@ -33,6 +33,25 @@ TEST(Exponential, EndsOfTheRange) {
   });
 }
 
+TEST(Exponential, WhatIsNoNumberStaysSo) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
+  for_each_target_and_seed([](Rng&) {
+    const std::vector<double> x{kNan, 1e300, kInfinity, 1, -kNan};
+    std::vector<double> y(x.size());
+    exponentials(static_cast<int64_t>(x.size()), x.data(), y.data());
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[4]));
+    EXPECT_EQ(y[1], kInfinity);
+    EXPECT_EQ(y[2], kInfinity);
+    EXPECT_NEAR(y[3], std::exp(1), 1e-15);
+    const std::vector<float> values{kFloatNan, 3e38F, -3e38F, 0, 1}, base(5, 0.0F);
+    add_bounded(5, values.data(), 6.0, base.data(), y.data());
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_EQ(y[1], 6.0);
+    EXPECT_EQ(y[2], -6.0);
+  });
+}
+
 TEST(Exponential, BoundedNumbersEqualTheFormula) {
   for_each_target_and_seed([](Rng& rng) {
     const int64_t count = random_size(rng, 70);

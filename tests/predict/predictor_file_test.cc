@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "src/base/hash.h"
 #include "src/base/rng.h"
+#include "src/predict/predictor.h"
+#include "src/spaces/space.h"
 #include "tests/predict/sample_predictor.h"
 
 namespace edgesage {
@@ -93,6 +97,63 @@ TEST(PredictorFile, ParametersThatAreNotNumbersAreRefused) {
   PredictorData data = test::sample_predictor(1);
   data.members[0][7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refusal(encode_predictor(data)).code, ErrorCode::kBadStore);
+}
+
+// The whole kind: any number of the file that is none, or so large that what is computed from it is.
+TEST(PredictorFile, NumbersThatEndInNonsenseAreRefused) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  using Change = std::function<void(PredictorData&, float)>;
+  const std::vector<Change> places = {
+      [](PredictorData& data, float x) { data.members[0][7] = x; },
+      [](PredictorData& data, float x) { data.node_normaliser.mean[1] = x; },
+      [](PredictorData& data, float x) { data.global_normaliser.scale[0] = x; },
+      [](PredictorData& data, float x) { data.quantities[0].log_offset = x; },
+      [](PredictorData& data, float x) { data.quantities[0].overhead_scale = x; },
+      [](PredictorData& data, float x) { data.quantities[0].base_spread = x; },
+      [](PredictorData& data, float x) { data.quantities[0].levels = {x}; },
+      [](PredictorData& data, float x) { data.quantities[0].widths = {x}; }};
+  for (size_t i = 0; i < places.size(); ++i)
+    for (const float x : {kNan, kInfinity, -kInfinity}) {
+      PredictorData data = test::sample_predictor(1);
+      places[i](data, x);
+      EXPECT_EQ(refusal(encode_predictor(data)).code, ErrorCode::kBadStore) << i << ' ' << x;
+    }
+  PredictorData data = test::sample_predictor(1);
+  data.range.global_low = {kNan};
+  EXPECT_EQ(refusal(encode_predictor(data)).code, ErrorCode::kBadStore);
+  data = test::sample_predictor(1);
+  data.members[0][7] = 1e30F;
+  EXPECT_NE(refusal(encode_predictor(data)).message.find("beyond"), std::string::npos);
+}
+
+// Parameters at the bound, layers of any size: every answer is a number still.
+TEST(PredictorFile, TheLargestParametersThatAreTakenGiveNumbers) {
+  PredictorData data = test::sample_predictor(1);
+  for (size_t i = 0; i < data.members[0].size(); ++i) data.members[0][i] = i % 3 == 0 ? -1e4F : 1e4F;
+  auto read = decode_predictor(encode_predictor(data), "file");
+  ASSERT_TRUE(read) << read.error().to_string();
+  const auto predictor = Predictor::from(*std::move(read));
+  ASSERT_TRUE(predictor) << predictor.error().to_string();
+  const Graph graph = *build_network(*NetworkName::parse("keyword-sound/1/3"));
+  const Prediction answer = predictor->predict(graph, "model", {});
+  ASSERT_TRUE(answer.latency_ms);
+  EXPECT_TRUE(std::isfinite(answer.latency_ms->value));
+  EXPECT_TRUE(std::isfinite(answer.latency_ms->lo) && std::isfinite(answer.latency_ms->hi));
+  for (const OperatorPrediction& op : answer.operators)
+    EXPECT_TRUE(!op.latency_ms || std::isfinite(*op.latency_ms));
+}
+
+// 64 layers of 4,096 are 12 GB: refused for its few parameters, before any of it is made.
+TEST(PredictorFile, ANetworkThatIsLargerThanItsParametersIsRefused) {
+  PredictorData data = test::sample_predictor(1);
+  data.hidden = 4096;
+  data.layers = 64;
+  auto read = decode_predictor(encode_predictor(data), "file");
+  ASSERT_TRUE(read) << read.error().to_string();
+  const auto predictor = Predictor::from(*std::move(read));
+  ASSERT_FALSE(predictor);
+  EXPECT_NE(predictor.error().message.find("do not fit"), std::string::npos);
 }
 
 TEST(PredictorFile, WithoutNetworkIsRefused) {
