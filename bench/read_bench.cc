@@ -1,25 +1,32 @@
-// Reading ONNX files: a network of 100 operators from memory and from the disk, and the same graph
-// with 10 MB and with 1 GB of weights, with the pages of memory that each reading touches. The same
-// of .tflite files, whose weights are a hole on the disk.
+// Reading files: an ONNX network of 100 operators from memory; networks of 100 operators with 10 MB
+// and with 1 GB of weights, whose weights are holes on the disk, with the page faults of a reading
+// and the pages of the file that the system has read for it.
 //
 //   read_bench --benchmark_filter=Read
-//   read_bench --write=FILE      the 100-operator file, to time other readers with
+//   read_bench --write=FILE                a network of 100 operators, .onnx or .tflite
+//   read_bench --time=FILE [--seconds=S]   the least microseconds of a reading (compare_readers.py)
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "src/app/inspect.h"
 #include "src/base/file.h"
 #include "src/io/model_file.h"
 #include "src/io/onnx/read.h"
-#include "tests/io/odd_files.h"
 #include "tests/io/onnx_test_support.h"
+#include "tests/io/sparse_files.h"
 
 namespace edgesage {
 namespace {
@@ -66,55 +73,76 @@ int64_t page_faults() {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-// Opened, mapped and read anew each time.
-void read_file(benchmark::State& state) {
-  const auto path = std::filesystem::temp_directory_path() / "edgesage_bench.onnx";
-  if (!write_file(path, network(state.range(0) * 1'000'000 / 50).bytes()))
-    return state.SkipWithError("cannot be written");
-  const int64_t before = page_faults();
-  for (auto _ : state) {
-    const auto model =
-        onnx::read_onnx(*MappedFile::open(path, ErrorCode::kBadModel), path.string());
-    benchmark::DoNotOptimize(model.has_value());
-  }
-  state.counters["pages"] =
-      static_cast<double>(page_faults() - before) / static_cast<double>(state.iterations());
-  std::filesystem::remove(path);
+// What is done with a file anew each time; whether it succeeded.
+bool read_it(const std::string& path) { return read_model(path).has_value(); }
+bool inspect_it(const std::string& path) {
+  return app::inspect({{path}, {}, {}, false}).front().result.has_value();
 }
-BENCHMARK(read_file)
-    ->Name("Read/100_operators/megabytes")
-    ->Arg(1)
-    ->Arg(10)
-    ->Arg(1'000)
-    ->Unit(benchmark::kMicrosecond);
 
-void read_tflite_file(benchmark::State& state) {
-  const int64_t weights = state.range(0) * 1'000'000;
-  const auto path = std::filesystem::temp_directory_path() / "edgesage_bench.tflite";
-  if (!write_file(path, test::with_outside_weights(weights)))
-    return state.SkipWithError("cannot be written");
-  std::filesystem::resize_file(path, 4096 + static_cast<uintmax_t>(weights));
+void with_file(benchmark::State& state, bool (*run)(const std::string&), const char* name,
+               Status (*write)(const std::filesystem::path&, int64_t)) {
+  const auto path = std::filesystem::temp_directory_path() / name;
+  if (!write(path, state.range(0) * 1'000'000)) return state.SkipWithError("cannot be written");
   const int64_t before = page_faults();
   for (auto _ : state) {
-    const auto graph = read_model(path);
-    benchmark::DoNotOptimize(graph.has_value());
+    if (!run(path)) return state.SkipWithError("cannot be read");
   }
-  state.counters["pages"] =
+  state.counters["faults"] =
       static_cast<double>(page_faults() - before) / static_cast<double>(state.iterations());
+  state.counters["pages"] = static_cast<double>(test::cached_pages(path));
   std::filesystem::remove(path);
 }
-BENCHMARK(read_tflite_file)
-    ->Name("ReadTflite/megabytes")
-    ->Arg(10)
-    ->Arg(1'000)
-    ->Unit(benchmark::kMicrosecond);
+void sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Arg(10)->Arg(1'000)->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK_CAPTURE(with_file, ReadOnnx, read_it, "edgesage_bench.onnx", test::write_sparse_onnx)
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(with_file, ReadTflite, read_it, "edgesage_bench.tflite",
+                  test::write_sparse_tflite)
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(with_file, InspectOnnx, inspect_it, "edgesage_bench.onnx",
+                  test::write_sparse_onnx)
+    ->Apply(sizes);
+BENCHMARK_CAPTURE(with_file, InspectTflite, inspect_it, "edgesage_bench.tflite",
+                  test::write_sparse_tflite)
+    ->Apply(sizes);
+
+// The least processor time of a reading of the file, in microseconds.
+Status time_file(const std::filesystem::path& path, double seconds) {
+  const auto now = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  timespec start{}, end{};
+  double best = std::numeric_limits<double>::infinity();
+  for (const double until = now() + seconds; now() < until || std::isinf(best);) {
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    {
+      const auto graph = read_model(path);
+      if (!graph) return tl::unexpected(graph.error());
+    }
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    best = std::min(best, static_cast<double>(end.tv_sec - start.tv_sec) * 1e6 +
+                              static_cast<double>(end.tv_nsec - start.tv_nsec) / 1e3);
+  }
+  fmt::print("{:.2f}\n", best);
+  return {};
+}
 
 int run(int argc, char** argv) {
+  double seconds = 0.2;
+  std::optional<Status> done;
+  std::string timed;
   for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--write=", 8) != 0) continue;
-    const Status written = write_file(argv[i] + 8, network(16'384).bytes());
-    if (!written) std::cerr << written.error().to_string() << '\n';
-    return written ? 0 : static_cast<int>(written.error().code);
+    const std::string_view argument = argv[i];
+    const std::string value(argument.substr(std::min(argument.find('=') + 1, argument.size())));
+    if (argument.starts_with("--seconds=")) seconds = std::stod(value);
+    if (argument.starts_with("--write="))
+      done = value.ends_with(".tflite") ? test::write_sparse_tflite(value, 50'000)
+                                        : write_file(value, network(16'384).bytes());
+    if (argument.starts_with("--time=")) timed = value;
+  }
+  if (!timed.empty()) done = time_file(timed, seconds);
+  if (done) {
+    if (!*done) std::cerr << done->error().to_string() << '\n';
+    return *done ? 0 : static_cast<int>(done->error().code);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -178,7 +178,8 @@ Result<Calibration> calibrate(const Context& context, const CalibrateRequest& re
   Clock::time_point start = Clock::now();
   LabelSourceOfStore source(context, request, device);
   EDGESAGE_RETURN_IF_ERROR(source.open());
-  EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> names, pool_names(request.pool));
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                            pool_names(request.pool, measures ? &device : nullptr));
   for (const LabelRow& row : source.labels()) names.push_back(row.name);
   EDGESAGE_ASSIGN_OR_RETURN(const WarmLabels warm, warm_labels(request, device));
   for (const auto& [other, rows] : warm) {
@@ -226,7 +227,10 @@ Result<SampledNetworks> sample(const Context& context, const SampleRequest& requ
   EDGESAGE_ASSIGN_OR_RETURN(const Target target, request.device.empty()
                                                      ? target_from_name("generic")
                                                      : target_of(context, request.device));
-  EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> names, pool_names(request.pool));
+  EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
+  const auto device = catalog.find(request.device);
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                            pool_names(request.pool, device ? &*device : nullptr));
   std::vector<LabelRow> rows;
   if (!request.store.empty()) {
     EDGESAGE_ASSIGN_OR_RETURN(const Store store, Store::open(request.store, StoreMode::kRead));

@@ -86,6 +86,7 @@ Status LabelSourceOfStore::measure(const std::vector<std::string>& names) {
   AnnotateOptions options;
   options.stop = context_.stop;
   options.build = graph_of_pool;
+  options.file = file_of_pool;
   EDGESAGE_ASSIGN_OR_RETURN(
       AnnotateDevice annotated,
       annotate_device(device_, context_.places, measure_options(request_), 1, request_.repeats));
@@ -160,6 +161,7 @@ Status verify_labels(const Context& context, const CalibrateRequest& request,
   int64_t done = 0;
   const ModelOfNetwork model_of = [&](const std::string& name) -> Result<std::filesystem::path> {
     context.report(done++, static_cast<int64_t>(names.size()), "measuring again");
+    if (std::filesystem::path own = file_of_pool(name); !own.empty()) return own;
     EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, graph_of_pool(name));
     EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, write_tflite(graph));
     EDGESAGE_RETURN_IF_ERROR(write_file(file, bytes));

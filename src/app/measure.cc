@@ -1,7 +1,9 @@
 #include "src/app/measure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -10,6 +12,7 @@
 #include "src/app/temporary_file.h"
 #include "src/app/worker_options.h"
 #include "src/base/file.h"
+#include "src/base/text.h"
 #include "src/devices/energy.h"
 #include "src/devices/measure.h"
 #include "src/devices/noise.h"
@@ -101,6 +104,24 @@ Result<int64_t> store_network(Store& store, const std::string& model, const Grap
   return id;
 }
 
+// The shapes that were asked for as options of the worker.
+Status add_shapes(const ReadOptions& read, const DeviceDescription& device, Json& options) {
+  if (read.shapes.empty() && read.dimensions.empty() && read.batch == 0) return {};
+  if (std::ranges::find(device.identity, "shapes") == device.identity.end())
+    return make_error(ErrorCode::kInvalidArgument, device.name,
+                      "runs models in the shapes of their files: --shape, -f and --batch are for "
+                      "devices that take them (host-onnxruntime)");
+  std::vector<std::string> shapes, dimensions;
+  for (const auto& [name, shape] : read.shapes)
+    shapes.push_back(fmt::format("{}:{}", name, fmt::join(shape, "x")));
+  for (const auto& [name, size] : read.dimensions)
+    dimensions.push_back(fmt::format("{}:{}", name, size));
+  if (!shapes.empty()) options["shapes"] = join(shapes, ",");
+  if (!dimensions.empty()) options["dimensions"] = join(dimensions, ",");
+  if (read.batch > 0) options["batch"] = read.batch;
+  return {};
+}
+
 class Campaign {
  public:
   Campaign(const Context& context, const MeasureRequest& request, DeviceDescription device,
@@ -126,6 +147,15 @@ class Campaign {
   }
 
  private:
+  Result<Graph> read_for(const std::filesystem::path& file, const std::string& model) const {
+    EDGESAGE_ASSIGN_OR_RETURN(Graph graph, read_model(file, request_.read));
+    EDGESAGE_RETURN_IF_ERROR(check_format(device_, graph.format, model));
+    if (graph.subgraphs.empty())
+      return make_error(ErrorCode::kDeviceFailed, model,
+                        "the model has no subgraphs: there is nothing to run");
+    return graph;
+  }
+
   // An error ends the campaign; what concerns this model alone becomes its answer.
   Status run_model(const std::string& model, int64_t total, Answers<MeasuredModel>& answers) {
     std::optional<TemporaryFile> copy;
@@ -134,11 +164,9 @@ class Campaign {
       EDGESAGE_ASSIGN_OR_RETURN(copy, TemporaryFile::of_standard_input(".tflite"));
       file = copy->path();
     }
-    const Result<Graph> graph = read_model(file);
-    if (!graph || graph->subgraphs.empty()) {
-      Error error = graph ? Error{ErrorCode::kDeviceFailed, model,
-                                  "the model has no subgraphs: there is nothing to run"}
-                          : graph.error();
+    const Result<Graph> graph = read_for(file, model);
+    if (!graph) {
+      Error error = graph.error();
       answers.push_back({model, base_name(device_.name), tl::unexpected(std::move(error))});
       return {};
     }
@@ -183,19 +211,20 @@ Result<Answers<MeasuredModel>> measure_models(const Context& context,
                                               const MeasureRequest& request) {
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context));
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(request.device));
-  EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device,
-                            device_variant(described, worker_options(request.options)));
+  Json worker = worker_options(request.options);
+  EDGESAGE_RETURN_IF_ERROR(add_shapes(request.read, described, worker));
+  EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device, device_variant(described, worker));
   EDGESAGE_ASSIGN_OR_RETURN(std::optional<EnergyTable> energy,
                             energy_table_of(device, context.places, request.energy_table));
   MeasureOptions options;
   options.deadline = request.deadline;
   options.attempts = request.attempts;
-  EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker, WorkerClient::for_device(device, context.places));
+  EDGESAGE_ASSIGN_OR_RETURN(WorkerClient client, WorkerClient::for_device(device, context.places));
   std::optional<Store> store;
   if (!request.store.empty()) {
     EDGESAGE_ASSIGN_OR_RETURN(store, Store::open(request.store, StoreMode::kWrite));
   }
-  return Campaign(context, request, std::move(device), std::move(worker), std::move(options),
+  return Campaign(context, request, std::move(device), std::move(client), std::move(options),
                   std::move(store), std::move(energy))
       .run();
 }

@@ -9,6 +9,7 @@
 #include "edgesage/answer.h"
 #include "edgesage/measure.h"
 #include "src/app/context.h"
+#include "src/io/model_file.h"
 
 namespace edgesage::app {
 
@@ -17,6 +18,8 @@ struct MeasureRequest {
   std::string device;
   // Options of the worker by name; values are JSON where they parse as such, otherwise text.
   std::vector<std::pair<std::string, std::string>> options;
+  // Shapes for what an ONNX model leaves open: `shapes`, `dimensions`, `batch`.
+  ReadOptions read;
   std::string store;         // empty: nothing is stored
   std::string energy_table;  // a TOML file (src/devices/energy.h); empty: the device's own
   std::chrono::milliseconds deadline{300'000};
@@ -29,7 +32,8 @@ struct MeasureRequest {
 // measured. An error of the whole: the device does not work here, or the options are wrong.
 // Stopped early, the answers so far are returned.
 // Options that are part of the device's identity (threads, cores) make a variant of the device,
-// "host-litert+threads=4", under whose name the labels are stored.
+// "host-litert+threads=4", under whose name the labels are stored; so do shapes, which only a
+// device takes that has them among its options.
 [[nodiscard]] Result<Answers<MeasuredModel>> measure_models(const Context& context,
                                                             const MeasureRequest& request);
 

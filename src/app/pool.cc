@@ -6,7 +6,10 @@
 #include <charconv>
 #include <optional>
 
+#include "src/base/file.h"
+#include "src/io/file_kind.h"
 #include "src/io/model_file.h"
+#include "src/io/ncnn_param.h"
 #include "src/learn/annotate.h"
 #include "src/spaces/space.h"
 #include "src/transform/mutate.h"
@@ -44,26 +47,59 @@ void add_mutations(const PoolRequest& request, std::vector<std::string>& names) 
                                   request.seed * kFirstSeed + static_cast<uint64_t>(m), names[f]));
 }
 
-Result<std::vector<std::string>> names_of_files(const std::vector<std::filesystem::path>& places) {
+// "onnx", "tflite", ... by the file's first bytes; empty where it is neither or cannot be opened,
+// which reading it will say.
+std::string format_of(const std::filesystem::path& file) {
+  const auto mapped = MappedFile::open(file, ErrorCode::kBadModel);
+  if (!mapped) return {};
+  const std::span<const std::byte> bytes = (*mapped)->bytes();
+  if (looks_like_tflite(bytes)) return "tflite";
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (looks_like_ncnn(text)) return "ncnn";
+  return looks_like_onnx(bytes) ? "onnx" : "";
+}
+
+// Of a directory: the models that the device runs.
+Status add_directory(const std::filesystem::path& place, const DeviceDescription* device,
+                     std::vector<std::string>& names) {
+  std::error_code error;
+  std::optional<Error> refusal;
+  const size_t before = names.size();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(place, error)) {
+    const std::string name = entry.path().string(), ending = entry.path().extension().string();
+    if (!entry.is_regular_file() || (ending != ".tflite" && ending != ".onnx")) continue;
+    if (const Status runs =
+            device != nullptr ? check_format(*device, ending.substr(1), name) : Status{};
+        runs)
+      names.push_back(name);
+    else
+      refusal = runs.error();
+  }
+  if (error)
+    return make_error(ErrorCode::kInvalidArgument, place.string(),
+                      "the directory cannot be read: " + error.message());
+  if (names.size() == before && refusal) return tl::unexpected(*refusal);
+  return {};
+}
+
+Result<std::vector<std::string>> names_of_files(const PoolRequest& request,
+                                                const DeviceDescription* device) {
   std::vector<std::string> names;
-  for (const std::filesystem::path& place : places) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(place, error)) {
-      names.push_back(place.string());
+  for (const std::filesystem::path& place : request.models) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(place, ignored)) {
+      EDGESAGE_RETURN_IF_ERROR(add_directory(place, device, names));
       continue;
     }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(place, error))
-      if (entry.is_regular_file() && entry.path().extension() == ".tflite")
-        names.push_back(entry.path().string());
-    if (error)
-      return make_error(ErrorCode::kInvalidArgument, place.string(),
-                        "the directory cannot be read: " + error.message());
+    if (device != nullptr)
+      EDGESAGE_RETURN_IF_ERROR(check_format(*device, format_of(place), place.string()));
+    names.push_back(place.string());
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   if (names.empty())
-    return make_error(ErrorCode::kInvalidArgument, places.front().string(),
-                      "no .tflite file in it");
+    return make_error(ErrorCode::kInvalidArgument, request.models.front().string(),
+                      "no .tflite or .onnx file in it");
   return names;
 }
 
@@ -71,9 +107,16 @@ Result<std::vector<std::string>> names_of_files(const std::vector<std::filesyste
 
 bool has_closed_form(const Target& target) { return target.is_npu(); }
 
-Result<std::vector<std::string>> pool_names(const PoolRequest& request) {
+Result<std::vector<std::string>> pool_names(const PoolRequest& request,
+                                            const DeviceDescription* device) {
+  // What is built here is written as .tflite.
+  if (device != nullptr && (request.models.empty() || request.mutations > 0))
+    EDGESAGE_RETURN_IF_ERROR(
+        check_format(*device, "tflite",
+                     request.models.empty() ? "networks of search spaces (name files with --models)"
+                                            : "--mutations"));
   if (!request.models.empty()) {
-    EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> files, names_of_files(request.models));
+    EDGESAGE_ASSIGN_OR_RETURN(std::vector<std::string> files, names_of_files(request, device));
     add_mutations(request, files);
     return files;
   }
@@ -85,6 +128,11 @@ Result<std::vector<std::string>> pool_names(const PoolRequest& request) {
     for (const SpaceInfo& space : all_spaces()) spaces.emplace_back(space.name);
   const auto each = static_cast<uint64_t>(request.size) / spaces.size();
   return sample_names(spaces, request.seed * kFirstSeed, std::max<uint64_t>(1, each));
+}
+
+std::filesystem::path file_of_pool(const std::string& name) {
+  if (NetworkName::parse(name) || parse_mutation(name)) return {};
+  return format_of(name) == "onnx" ? std::filesystem::path(name) : std::filesystem::path();
 }
 
 Result<NamedGraph> build_of_pool(const std::string& name) {

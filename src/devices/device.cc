@@ -110,7 +110,7 @@ Status check_statistic(const DeviceDescription& family) {
 Result<DeviceDescription> family_of(const Json& table, const fs::path& file) {
   static const std::vector<std::string> known = {
       "kind",  "runtime",  "worker",  "command",  "quantities", "statistic", "host_bound",
-      "local", "identity", "options", "requires", "device",     "energy"};
+      "local", "identity", "options", "requires", "device",     "energy",    "formats"};
   EDGESAGE_RETURN_IF_ERROR(refuse_unknown_keys(table, known, "the file", file));
   DeviceDescription family;
   family.file = file;
@@ -123,6 +123,12 @@ Result<DeviceDescription> family_of(const Json& table, const fs::path& file) {
   EDGESAGE_ASSIGN_OR_RETURN(family.requirements, requirements_of(table, file));
   if (table.contains("identity")) {
     EDGESAGE_ASSIGN_OR_RETURN(family.identity, string_list(table, "identity", file));
+  }
+  if (table.contains("formats")) {
+    EDGESAGE_ASSIGN_OR_RETURN(family.formats, string_list(table, "formats", file));
+    for (const std::string& format : family.formats)
+      if (format != "tflite" && format != "onnx" && format != "ncnn")
+        return bad_file(file, fmt::format("formats has '{}'; allowed: tflite, onnx, ncnn", format));
   }
   if (table.contains("options")) family.options = table["options"];
   if (!family.options.is_object()) return bad_file(file, "options must be a table");
@@ -285,6 +291,19 @@ Result<DeviceCatalog> DeviceCatalog::load(std::span<const fs::path> directories,
         "with --device-dir or in EDGESAGE_DEVICE_PATH");
   }
   return catalog;
+}
+
+Status check_format(const DeviceDescription& device, std::string_view format,
+                    const std::string& where) {
+  if (device.formats.empty() || format.empty() ||
+      std::find(device.formats.begin(), device.formats.end(), format) != device.formats.end())
+    return {};
+  const std::string_view remedy =
+      format == "onnx" ? "convert it, or take a device that runs ONNX (host-onnxruntime)"
+                       : "convert it, or take a device that runs it";
+  return make_error(ErrorCode::kInvalidArgument, where,
+                    fmt::format("{} runs {} files, and this is {}: {}", device.name,
+                                join(device.formats, ", "), format, remedy));
 }
 
 Result<DeviceDescription> DeviceCatalog::find(std::string_view name) const {

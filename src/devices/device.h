@@ -34,6 +34,7 @@ struct DeviceDescription {
   std::string target;               // what to lower a Graph for: a name of src/lower/target.h
   std::vector<std::string> worker;  // argument vector with placeholders; no shell sees it
   std::shared_ptr<const CommandDescription> command;  // in place of a worker; null: a worker
+  std::vector<std::string> formats;     // of files that it runs: "tflite", "onnx"; empty: any
   std::vector<std::string> quantities;  // what it can report, by the names of interfaces.md
   std::string statistic;                // the statistic that labels use: "min", "estimate"
   bool host_bound = false;  // labels depend on the machine: keyed by host fingerprint as well
@@ -78,6 +79,11 @@ class DeviceCatalog {
  private:
   std::vector<DeviceDescription> devices_;
 };
+
+// kInvalidArgument, with the remedy, where the device does not run files of this format
+// (Graph::format); `where` names the file.
+[[nodiscard]] Status check_format(const DeviceDescription& device, std::string_view format,
+                                  const std::string& where);
 
 // The name without what a variant adds: "host-litert" of "host-litert+threads=4".
 [[nodiscard]] std::string base_name(std::string_view device);

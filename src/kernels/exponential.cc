@@ -19,8 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Doubles = hn::ScalableTag<double>;
 using Floats = hn::Rebind<float, Doubles>;
 
-// Highway converts to integers on the way, which is not defined for what is no number: 0 goes in its
-// stead, and it comes out unchanged.
+// Highway converts to integers on the way, which is not defined for what is no number: 0 goes in
+// its stead, and it comes out unchanged.
 template <class Function>
 HWY_INLINE hn::Vec<Doubles> OfNumbers(hn::Vec<Doubles> x, Function function) {
   const auto is_number = hn::Eq(x, x);
@@ -46,9 +46,8 @@ void Exponentials(int64_t count, const double* x, double* y) {
 HWY_INLINE hn::Vec<Doubles> Bounded(hn::Vec<Floats> x, double bound, hn::Vec<Floats> base) {
   const Doubles d;
   const auto limit = hn::Set(d, bound);
-  const auto tanh = OfNumbers(hn::Div(hn::PromoteTo(d, x), limit), [](hn::Vec<Doubles> v) HWY_ATTR {
-    return hn::Tanh(Doubles(), v);
-  });
+  const auto tanh = OfNumbers(hn::Div(hn::PromoteTo(d, x), limit),
+                              [](hn::Vec<Doubles> v) HWY_ATTR { return hn::Tanh(Doubles(), v); });
   return hn::MulAdd(limit, tanh, hn::PromoteTo(d, base));
 }
 

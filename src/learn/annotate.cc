@@ -158,7 +158,7 @@ class Pass {
       turnstile_.leave();
       if (built && (built->passed_over || built->record.duplicate_of || ending() ||
                     !jobs_.put(std::move(*built))))
-        remove(built->file);
+        remove(*built);
     }
   }
 
@@ -176,7 +176,7 @@ class Pass {
   void measure_some(Measurer& worker) {
     while (const auto job = jobs_.take()) {
       if (!ending()) measure_one(worker, *job);
-      remove(job->file);
+      remove(*job);
     }
   }
 
@@ -259,9 +259,9 @@ class Pass {
     return failed_ || (options_.stop != nullptr && options_.stop->load());
   }
 
-  static void remove(const fs::path& file) {
+  static void remove(const BuiltNetwork& network) {
     std::error_code ignored;
-    if (!file.empty()) fs::remove(file, ignored);
+    if (network.is_temporary && !network.file.empty()) fs::remove(network.file, ignored);
   }
 
   Store& store_;

@@ -83,6 +83,9 @@ struct AnnotateOptions {
   // Networks that it says no to are passed over: neither measured nor stored. Called from several
   // threads. Left out: all.
   std::function<bool(const Graph& graph)> accept;
+  // Of a name, the user's file that is measured as it is; empty, or left out: the network is
+  // written as .tflite.
+  std::function<std::filesystem::path(const std::string& name)> file;
 };
 
 struct AnnotatePass {

@@ -64,18 +64,26 @@ Result<BuiltNetwork> build_network_file(const std::string& name, const AnnotateO
     built.passed_over = true;
     return built;
   }
-  auto bytes = graph ? write_tflite(*graph) : tl::unexpected(graph.error());
-  if (!bytes) {
+  const auto failed = [&](const Error& error) {
     // A hash of its own, so that no other network passes for its duplicate.
     built.record.graph_hash = "unbuilt " + name;
-    built.failure = "cannot be built: " + bytes.error().to_string();
+    built.failure = "cannot be built: " + error.to_string();
     return built;
+  };
+  if (!graph) return failed(graph.error());
+  if (options.file) built.file = options.file(name);
+  if (built.file.empty()) {
+    const auto bytes = write_tflite(*graph);
+    if (!bytes) return failed(bytes.error());
+    EDGESAGE_ASSIGN_OR_RETURN(built.file, dir.write(name, *bytes));
+    built.is_temporary = true;
   }
   built.record.graph_hash = graph_hash(*graph);
   built.record.weights_hash = weights_hash(*graph);
   built.record.macs = graph_totals(*graph).macs;
-  built.record.file_bytes = static_cast<int64_t>(bytes->size());
-  EDGESAGE_ASSIGN_OR_RETURN(built.file, dir.write(name, *bytes));
+  std::error_code ignored;
+  const auto size = fs::file_size(built.file, ignored);
+  if (!ignored) built.record.file_bytes = static_cast<int64_t>(size);
   return built;
 }
 

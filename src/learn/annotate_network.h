@@ -35,6 +35,7 @@ class WorkDir {
 struct BuiltNetwork {
   NetworkRecord record;
   std::filesystem::path file;
+  bool is_temporary = false;  // the file is ours, in the WorkDir, and goes when it is measured
   std::string failure;
   bool passed_over = false;  // AnnotateOptions::accept said no; then there is nothing else
 };

@@ -54,6 +54,38 @@ class OnnxModels(ToolTest):
         self.assertEqual(answer.code, 4)
         self.assertIn("Magic", answer.err)
 
+    def test_devices_run_the_files_they_are_for(self):
+        path = model(self.dir / "closed.onnx", [1, 3, 8, 8])
+        for command in (["measure", path, "--device", "host-litert"],
+                        ["sample", "--models", path, "--device", "host-litert"],
+                        ["sample", "--models", self.dir, "--device", "ethos-u55-128"],
+                        ["sample", "--device", "host-onnxruntime"],
+                        ["sample", "--models", path, "--mutations", "3", "--device",
+                         "host-onnxruntime"]):
+            answer = run(*command)
+            self.assertEqual(answer.code, 2, command)
+            self.assertIn("runs", answer.err)
+        # A folder gives what the device runs.
+        model(self.dir / "other.onnx", [1, 3, 16, 16])
+        self.network()
+        answer = self.check(run("sample", "--models", self.dir, "--device", "host-onnxruntime",
+                                "--count", "2", "--virtual-devices", "100"), 0)
+        self.assertEqual(sorted(answer.out.split()),
+                         [str(self.dir / "closed.onnx"), str(self.dir / "other.onnx")])
+
+    def test_a_measurement_is_of_the_shape_that_was_asked_for(self):
+        path = model(self.dir / "open.onnx", ["N", 3, "height", 8])
+        quick = ["--option", "max_time_ms=100", "--option", "min_time_ms=10", "--format", "json"]
+        measure = ["measure", path, "--device", "host-onnxruntime", *quick]
+        for flags, shape in ((["-f", "height:5", "--batch", "2"], "2x3x5x8"),
+                             (["--shape", "image:3x3x4x8"], "3x3x4x8")):
+            answer = self.check(run(*measure, *flags), 0)
+            entry, = answer.json()["measurements"]
+            self.assertEqual(entry["protocol"]["input_shapes"], f"image:{shape}")
+        self.assertEqual(run(*measure).code, 2)  # height is open
+        answer = run("measure", self.network(), "--device", "host-litert", "--batch", "2")
+        self.assertEqual(answer.code, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -92,29 +92,42 @@ Bytes all_types(bool with_unknown) {
   return finish(b, tflite::CreateModel(b, 3, codes, subgraphs));
 }
 
-std::vector<std::byte> with_outside_weights(int64_t bytes) {
+std::vector<std::byte> with_outside_weights(int64_t bytes, int layers, int64_t offset) {
   fb::FlatBufferBuilder b;
-  const auto empty = tflite::CreateBuffer(b);
-  const auto outside = tflite::CreateBuffer(b, 0, 4096, static_cast<uint64_t>(bytes));
-  const auto buffers = b.CreateVector(std::vector{empty, outside});
-  const auto units = static_cast<int32_t>(bytes / 1000);
+  const auto units = static_cast<int32_t>(bytes / layers / 1000);
   const auto tensor = [&b](const std::vector<int32_t>& shape, uint32_t buffer) {
     const auto stored = b.CreateVector(shape);
     return tflite::CreateTensor(b, stored, tflite::TensorType::INT8, buffer);
   };
-  const auto x = tensor({1, 1000}, 0), weights = tensor({units, 1000}, 1);
-  const auto y = tensor({1, units}, 0);
-  const auto tensors = b.CreateVector(std::vector{x, weights, y});
-  const auto operands = b.CreateVector(std::vector<int32_t>{0, 1});
-  const auto inputs = b.CreateVector(std::vector<int32_t>{0});
-  const auto outputs = b.CreateVector(std::vector<int32_t>{2});
-  const auto code = static_cast<int8_t>(OpKind::kFullyConnected);
-  const auto codes = b.CreateVector(std::vector{
-      tflite::CreateOperatorCode(b, code, 0, 1, static_cast<tflite::BuiltinOperator>(code))});
-  const auto ops = b.CreateVector(std::vector{tflite::CreateOperator(b, 0, operands, outputs)});
-  const auto subgraphs =
-      b.CreateVector(std::vector{tflite::CreateSubGraph(b, tensors, inputs, outputs, ops)});
-  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs, 0, buffers));
+  const auto operation = [&b](uint32_t code, const std::vector<int32_t>& in, int32_t out) {
+    const auto operands = b.CreateVector(in);
+    return tflite::CreateOperator(b, code, operands, b.CreateVector(std::vector<int32_t>{out}));
+  };
+  const auto code = [&b](OpKind kind) {
+    const auto number = static_cast<int8_t>(kind);
+    return tflite::CreateOperatorCode(b, number, 0, 1, static_cast<tflite::BuiltinOperator>(kind));
+  };
+  std::vector buffers{tflite::CreateBuffer(b)};
+  std::vector tensors{tensor({1, 1000}, 0)};
+  std::vector<fb::Offset<tflite::Operator>> ops;
+  std::vector<int32_t> results;
+  for (int32_t i = 0; i < layers; ++i) {
+    buffers.push_back(tflite::CreateBuffer(b, 0, static_cast<uint64_t>(offset + bytes / layers * i),
+                                           static_cast<uint64_t>(int64_t{units} * 1000)));
+    tensors.push_back(tensor({units, 1000}, static_cast<uint32_t>(i) + 1));
+    tensors.push_back(tensor({1, units}, 0));
+    tensors.push_back(tensor({1, units}, 0));
+    ops.push_back(operation(0, {0, 3 * i + 1}, 3 * i + 2));
+    ops.push_back(operation(1, {3 * i + 2}, 3 * i + 3));
+    results.push_back(3 * i + 3);
+  }
+  const auto codes = b.CreateVector(std::vector{code(OpKind::kFullyConnected), code(OpKind::kAbs)});
+  const auto inputs = b.CreateVector(std::vector<int32_t>{0}), outputs = b.CreateVector(results);
+  const auto stored_tensors = b.CreateVector(tensors);
+  const auto stored_ops = b.CreateVector(ops);
+  const auto subgraphs = b.CreateVector(
+      std::vector{tflite::CreateSubGraph(b, stored_tensors, inputs, outputs, stored_ops)});
+  return finish(b, tflite::CreateModel(b, 3, codes, subgraphs, 0, b.CreateVector(buffers)));
 }
 
 }  // namespace edgesage::test

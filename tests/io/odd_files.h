@@ -32,8 +32,9 @@ void make_constant(Graph& graph, Tensor& tensor, std::span<const std::byte> byte
 // A convolution of `kernel` x `kernel` over int8 [1,side,side,channels]; 1 x 1 by default.
 [[nodiscard]] Graph convolution(int64_t side, int64_t channels, int64_t filters);
 
-// A fully connected layer of `bytes` int8 weights that lie behind the tables, from byte 4,096 of
-// the file on; the tables alone.
-[[nodiscard]] std::vector<std::byte> with_outside_weights(int64_t bytes);
+// Fully connected layers of `bytes` int8 weights in all, which lie behind the tables, from byte
+// `offset` of the file on; an ABS follows each. The tables alone.
+[[nodiscard]] std::vector<std::byte> with_outside_weights(int64_t bytes, int layers,
+                                                          int64_t offset);
 
 }  // namespace edgesage::test

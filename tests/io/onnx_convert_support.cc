@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gtest/gtest.h>
 
 #include <memory>
 #include <utility>
 
 #include "src/graph/op_registry.h"
+#include "src/graph/validate.h"
 #include "src/io/onnx/convert.h"
 #include "src/io/onnx/read.h"
 
@@ -38,6 +40,29 @@ std::string summary(const Graph& graph) {
         " {}", fmt::join(graph.main().tensors[static_cast<size_t>(op.outputs[0])].shape, ","));
   }
   return text;
+}
+
+OnnxTensor weights(std::string_view name, const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) count *= dim;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  return onnx_floats(name, dims, values);
+}
+
+Graph read(const OnnxGraph& graph, int64_t opset) {
+  const Result<Graph> result = read_onnx_graph(OnnxModel(graph).opset("", opset));
+  EXPECT_TRUE(result) << result.error().to_string();
+  if (!result) return {};
+  const Status valid = validate(*result);
+  EXPECT_TRUE(valid) << valid.error().to_string();
+  return *result;
+}
+
+OnnxGraph image(const OnnxDims& dims) {
+  OnnxGraph graph;
+  graph.input("x", onnx::ElementType::kFloat, dims);
+  return graph;
 }
 
 }  // namespace edgesage::test

@@ -1,4 +1,4 @@
-// What ONNX nodes become: order of dimensions, fusion, quantisation, control flow, odd shapes.
+// What ONNX nodes become: order of dimensions, fusion, odd shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,43 +15,23 @@ namespace {
 
 using onnx::ElementType;
 using test::attr;
+using test::image;
 using test::onnx_floats;
 using test::onnx_int32s;
 using test::onnx_int64s;
 using test::OnnxGraph;
 using test::OnnxModel;
+using test::read;
 using test::summary;
+using test::weights;
 
 constexpr ElementType kFloat = ElementType::kFloat;
-
-test::OnnxTensor weights(std::string_view name, const std::vector<int64_t>& dims) {
-  int64_t count = 1;
-  for (const int64_t dim : dims) count *= dim;
-  std::vector<float> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  return onnx_floats(name, dims, values);
-}
-
-Graph read(const OnnxGraph& graph, int64_t opset = 17) {
-  const Result<Graph> result = test::read_onnx_graph(OnnxModel(graph).opset("", opset));
-  EXPECT_TRUE(result) << result.error().to_string();
-  if (!result) return {};
-  const Status valid = validate(*result);
-  EXPECT_TRUE(valid) << valid.error().to_string();
-  return *result;
-}
 
 std::vector<float> floats_of(const Graph& graph, int32_t tensor) {
   const auto bytes = graph.constant(graph.main().tensors[static_cast<size_t>(tensor)]);
   std::vector<float> values(bytes.size() / sizeof(float));
   std::copy_n(reinterpret_cast<const float*>(bytes.data()), values.size(), values.data());
   return values;
-}
-
-OnnxGraph image(const test::OnnxDims& dims = {1, 3, 8, 8}) {
-  OnnxGraph graph;
-  graph.input("x", kFloat, dims);
-  return graph;
 }
 
 TEST(OnnxConvert, ImagesAreChannelsLastAndActivationsFused) {
@@ -193,87 +173,6 @@ TEST(OnnxConvert, ABatchNormalisationAloneIsMulAndAdd) {
   EXPECT_EQ(summary(read(net)), "MUL 1,8,8,3 | ADD RELU6 1,8,8,3");
 }
 
-// A convolution in float, by QDQ and by QLinearConv.
-OnnxGraph quantised(bool qdq) {
-  OnnxGraph net;
-  net.input("x", ElementType::kInt8, {{1, 3, 8, 8}})
-      .initializer(onnx_int32s("w", ElementType::kInt8, {4, 3, 3, 3}, std::vector<int32_t>(108)))
-      .initializer(onnx_floats("xs", {}, {0.5F}))
-      .initializer(onnx_int32s("xz", ElementType::kInt8, {}, {3}))
-      .initializer(onnx_floats("ws", {4}, {0.1F, 0.2F, 0.3F, 0.4F}))
-      .initializer(onnx_int32s("wz", ElementType::kInt8, {4}, {0, 0, 0, 0}))
-      .initializer(onnx_floats("ys", {}, {0.25F}))
-      .initializer(onnx_int32s("yz", ElementType::kInt8, {}, {-5}))
-      .output("y", ElementType::kInt8, {{1, 4, 6, 6}});
-  if (!qdq) return net.node("QLinearConv", {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"}, {"y"});
-  return net.node("DequantizeLinear", {"x", "xs", "xz"}, {"xr"})
-      .node("DequantizeLinear", {"w", "ws", "wz"}, {"wr"}, {attr("axis", 0)})
-      .node("Conv", {"xr", "wr"}, {"c"})
-      .node("Relu", {"c"}, {"r"})
-      .node("QuantizeLinear", {"r", "ys", "yz"}, {"y"});
-}
-
-TEST(OnnxConvert, O10QdqAndQLinearConvAreOneQuantisedConvolution) {
-  for (const bool qdq : {true, false}) {
-    const Graph graph = read(quantised(qdq));
-    EXPECT_EQ(summary(graph), qdq ? "CONV_2D RELU 1,6,6,4" : "CONV_2D 1,6,6,4");
-    const Operator& conv = graph.main().operators[0];
-    const auto& tensors = graph.main().tensors;
-    const Tensor& in = tensors[static_cast<size_t>(conv.inputs[0])];
-    const Tensor& filter = tensors[static_cast<size_t>(conv.inputs[1])];
-    const Tensor& out = tensors[static_cast<size_t>(conv.outputs[0])];
-    EXPECT_EQ(in.type, DataType::kInt8);
-    EXPECT_EQ(in.quantization.scale, std::vector<float>{0.5F});
-    EXPECT_EQ(in.quantization.zero_point, std::vector<int64_t>{3});
-    EXPECT_EQ(filter.type, DataType::kInt8);
-    EXPECT_EQ(filter.quantization.scale.size(), 4U);
-    EXPECT_EQ(filter.quantization.axis, 0);
-    EXPECT_EQ(out.type, DataType::kInt8);
-    EXPECT_EQ(out.quantization.scale, std::vector<float>{0.25F});
-    EXPECT_EQ(graph_totals(graph).macs, 36 * 4 * 27);
-  }
-}
-
-// One DequantizeLinear read by two nodes, and a Transpose between node and QuantizeLinear.
-TEST(OnnxConvert, O10SharedAndMovedQuantisationIsSeenThrough) {
-  OnnxGraph net;
-  net.input("x", ElementType::kInt8, {{1, 8, 8, 4}})
-      .initializer(onnx_floats("s", {}, {0.5F}))
-      .initializer(onnx_int32s("z", ElementType::kInt8, {}, {0}))
-      .initializer(onnx_int32s("w", ElementType::kInt8, {4, 4, 1, 1}, std::vector<int32_t>(16)))
-      .node("DequantizeLinear", {"x", "s", "z"}, {"xr"})
-      .node("Transpose", {"xr"}, {"n"}, {attr("perm", {0, 3, 1, 2})})
-      .node("DequantizeLinear", {"w", "s", "z"}, {"wr"})
-      .node("Conv", {"n", "wr"}, {"c"})
-      .node("Transpose", {"c"}, {"t"}, {attr("perm", {0, 2, 3, 1})})
-      .node("QuantizeLinear", {"t", "s", "z"}, {"q"})
-      .node("DequantizeLinear", {"q", "s", "z"}, {"d"})
-      .node("Add", {"d", "xr"}, {"a"})
-      .node("QuantizeLinear", {"a", "s", "z"}, {"y"})
-      .output("y", ElementType::kInt8, {{1, 8, 8, 4}});
-  EXPECT_EQ(summary(read(net)), "CONV_2D 1,8,8,4 | ADD 1,8,8,4");
-}
-
-TEST(OnnxConvert, O10QuantisingOnTheFlyIsOneHybridLayer) {
-  OnnxGraph net;
-  net.input("x", kFloat, {{2, 16}})
-      .initializer(onnx_int32s("w", ElementType::kInt8, {16, 8}, std::vector<int32_t>(128)))
-      .initializer(onnx_int32s("wz", ElementType::kInt8, {}, {0}))
-      .initializer(onnx_floats("ws", {}, {0.5F}))
-      .initializer(weights("b", {8}))
-      .node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"})
-      .node("MatMulInteger", {"q", "w", "z", "wz"}, {"i"})
-      .node("Cast", {"i"}, {"f"}, {attr("to", 1)})
-      .node("Mul", {"s", "ws"}, {"m"})
-      .node("Mul", {"f", "m"}, {"r"})
-      .node("Add", {"r", "b"}, {"y"})
-      .output("y", kFloat, {{2, 8}});
-  const Graph graph = read(net);
-  // The addition is the layer's bias.
-  EXPECT_EQ(summary(graph), "FULLY_CONNECTED 2,8");
-  EXPECT_EQ(graph_totals(graph).macs, 2 * 16 * 8);
-}
-
 TEST(OnnxConvert, O19OneAndThreeDimensionsAndMore) {
   const Graph row = read(image({1, 3, 20})
                              .initializer(weights("w", {4, 3, 5}))
@@ -371,64 +270,6 @@ TEST(OnnxConvert, OldSoftmaxFlattensItsInput) {
   EXPECT_NE(summary(wide).find("SOFTMAX 2,48"), std::string::npos) << summary(wide);
 }
 
-TEST(OnnxConvert, O08BodiesAreSubgraphsWithWhatTheyCapture) {
-  OnnxGraph with("with"), without("without");
-  with.initializer(weights("w", {4, 3, 3, 3}))
-      .node("Conv", {"x", "w"}, {"a"}, {attr("pads", {1, 1, 1, 1})})
-      .output("a", kFloat, {{1, 4, 8, 8}});
-  without.initializer(weights("v", {4, 3, 1, 1}))
-      .node("Conv", {"x", "v"}, {"b"})
-      .output("b", kFloat, {{1, 4, 8, 8}});
-  OnnxGraph net;
-  net.input("x", kFloat, {{1, 3, 8, 8}})
-      .input("c", ElementType::kBool, {test::OnnxDims{}})
-      .node("If", {"c"}, {"y"}, {attr("then_branch", with), attr("else_branch", without)})
-      .output("y", kFloat, {{1, 4, 8, 8}});
-  const Graph graph = read(net);
-  EXPECT_EQ(summary(graph), "IF 1,4,8,8");
-  ASSERT_EQ(graph.subgraphs.size(), 3U);
-  EXPECT_EQ(graph.main().operators[0].attr_int("then_subgraph_index", -1), 1);
-  EXPECT_EQ(graph.main().operators[0].attr_int("else_subgraph_index", -1), 2);
-  for (const size_t body : {size_t{1}, size_t{2}}) {
-    EXPECT_EQ(graph.subgraphs[body].inputs.size(), 1U);
-    EXPECT_EQ(graph.subgraphs[body].operators[0].kind == OpKind::kConv2D ||
-                  graph.subgraphs[body].operators[0].kind == OpKind::kTranspose,
-              true);
-  }
-}
-
-OnnxGraph loop(bool constant_trips) {
-  OnnxGraph body("body");
-  body.input("i", ElementType::kInt64, {test::OnnxDims{}})
-      .input("go", ElementType::kBool, {test::OnnxDims{}})
-      .input("s", kFloat, {{1, 16}})
-      .initializer(weights("w", {16, 16}))
-      .node("MatMul", {"s", "w"}, {"t"})
-      .node("Identity", {"go"}, {"again"})
-      .output("again", ElementType::kBool, {test::OnnxDims{}})
-      .output("t", kFloat, {{1, 16}});
-  OnnxGraph net;
-  net.input("x", kFloat, {{1, 16}});
-  if (constant_trips)
-    net.initializer(onnx_int64s("n", {}, {12}));
-  else
-    net.input("n", ElementType::kInt64, {test::OnnxDims{}});
-  net.node("Loop", {"n", "", "x"}, {"y"}, {attr("body", body)}).output("y", kFloat, {{1, 16}});
-  return net;
-}
-
-TEST(OnnxConvert, O08AConstantTripCountIsKept) {
-  const Graph known = read(loop(true));
-  ASSERT_EQ(known.main().operators.size(), 1U);
-  EXPECT_EQ(known.main().operators[0].kind, OpKind::kWhile);
-  EXPECT_EQ(known.main().operators[0].attr_int("trip_count", -1), 12);
-  EXPECT_EQ(known.main().operators[0].attr_int("body_subgraph_index", -1), 1);
-  EXPECT_EQ(known.main().operators[0].inputs.size(), known.subgraphs[1].inputs.size());
-  EXPECT_EQ(known.main().operators[0].outputs.size(), known.subgraphs[1].outputs.size());
-  const Graph unknown = read(loop(false));
-  EXPECT_EQ(unknown.main().operators[0].find("trip_count"), nullptr);
-}
-
 TEST(OnnxConvert, O01OpenDimensionsAreNamedWithTheRemedy) {
   OnnxGraph net = image({"batch", 3, "height", 8});
   net.node("Relu", {"x"}, {"y"}).output("y", kFloat, std::nullopt);
@@ -443,30 +284,6 @@ TEST(OnnxConvert, O01OpenDimensionsAreNamedWithTheRemedy) {
   EXPECT_FALSE(given->warnings.empty()) << "that the batch is taken for 1 is said";
 }
 
-TEST(OnnxConvert, GeluAndHardSwishAreSeenInTheirParts) {
-  for (const bool half_first : {false, true}) {
-    OnnxGraph net;
-    net.input("x", kFloat, {{1, 10, 16}})
-        .initializer(onnx_floats("root", {}, {1.4142135F}))
-        .initializer(onnx_floats("one", {}, {1}))
-        .initializer(onnx_floats("half", {}, {0.5F}))
-        .node("Div", {"x", "root"}, {"d"})
-        .node("Erf", {"d"}, {"e"})
-        .node("Add", {"e", "one"}, {"a"});
-    if (half_first)
-      net.node("Mul", {"x", "half"}, {"h"}).node("Mul", {"h", "a"}, {"y"});
-    else
-      net.node("Mul", {"x", "a"}, {"h"}).node("Mul", {"h", "half"}, {"y"});
-    net.output("y", kFloat, {{1, 10, 16}});
-    EXPECT_EQ(summary(read(net)), "GELU 1,10,16");
-  }
-  OnnxGraph net = image();
-  net.node("HardSigmoid", {"x"}, {"s"}, {attr("alpha", 0.16666667F)})
-      .node("Mul", {"x", "s"}, {"y"})
-      .output("y", kFloat, {{1, 3, 8, 8}});
-  EXPECT_EQ(summary(read(net)), "HARD_SWISH 1,3,8,8");
-}
-
 TEST(OnnxConvert, UnknownOperatorsAreCustomAndKeepTheirShapes) {
   OnnxGraph net;
   net.input("x", kFloat, {{1, 3, 8, 8}})
@@ -479,22 +296,6 @@ TEST(OnnxConvert, UnknownOperatorsAreCustomAndKeepTheirShapes) {
   ASSERT_TRUE(graph) << graph.error().to_string();
   EXPECT_EQ(summary(*graph), "Magic 1,3,8,8 | RELU 1,3,8,8");
   EXPECT_EQ(graph->main().operators[0].kind, OpKind::kCustom);
-}
-
-TEST(OnnxConvert, WeightsOfFourBitsAreHalfAByteEach) {
-  OnnxGraph net;
-  net.input("x", kFloat, {{1, 64}})
-      .initializer(test::onnx_raw("w", ElementType::kUint8, {32, 2, 16}, std::string(1024, '\1')))
-      .initializer(weights("s", {64}))
-      .node("MatMulNBits", {"x", "w", "s"}, {"y"},
-            {attr("K", 64), attr("N", 32), attr("bits", 4), attr("block_size", 32)},
-            {.name = "", .domain = "com.microsoft"})
-      .output("y", kFloat, {{1, 32}});
-  const auto graph = test::read_onnx_graph(OnnxModel(net).opset("", 17).opset("com.microsoft", 1));
-  ASSERT_TRUE(graph) << graph.error().to_string();
-  EXPECT_EQ(summary(*graph), "FULLY_CONNECTED 1,32");
-  EXPECT_EQ(graph_totals(*graph).macs, 64 * 32);
-  EXPECT_EQ(graph_totals(*graph).weights_bytes, 64 * 32 / 2);
 }
 
 }  // namespace

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "src/base/file.h"
 #include "src/base/rng.h"
 #include "tests/io/onnx_test_support.h"
+#include "tests/support/run_program.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage::test {
@@ -18,37 +17,24 @@ namespace {
 
 using enum onnx::ElementType;
 
-struct Outcome {
-  int status = -1;
-  std::string output;
-};
-
-Outcome compare(const std::vector<std::filesystem::path>& files) {
+ProgramOutcome compare(const std::vector<std::filesystem::path>& files) {
   const TempDir work;
   std::ofstream(work.path() / "files") << [&] {
     std::string lines;
     for (const auto& file : files) lines += file.string() + "\n";
     return lines;
   }();
-  const std::string command = fmt::format(
-      "'{}' '{}' '{}' < '{}' 2>&1", venv_python()->string(),
-      (source_dir() / "tests" / "io" / "compare_onnx_dump.py").string(),
-      (binary_dir() / "tests" / "dump_onnx").string(), (work.path() / "files").string());
-  Outcome outcome;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> chunk{};
-  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
-    outcome.output.append(chunk.data(), count);
-  outcome.status = ::pclose(pipe);
-  return outcome;
+  return run_program(fmt::format("'{}' '{}' '{}' < '{}'", venv_python()->string(),
+                                 (source_dir() / "tests" / "io" / "compare_onnx_dump.py").string(),
+                                 (binary_dir() / "tests" / "dump_onnx").string(),
+                                 (work.path() / "files").string()));
 }
 
 TEST(OnnxOracle, ReadsWhatThePackageReads) {
   const std::vector<std::filesystem::path> files = published_onnx_files();
   EDGESAGE_REQUIRE(!files.empty(), "no .onnx files (EDGESAGE_DATA_DIR, libonnx-testdata)");
   EDGESAGE_REQUIRE(venv_python(), "onnx is not installed (./dev setup)");
-  const Outcome outcome = compare(files);
+  const ProgramOutcome outcome = compare(files);
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
 }
@@ -88,7 +74,7 @@ TEST(OnnxOracle, ElementsAreThoseOfThePackage) {
   const TempDir work;
   const auto file = work.path() / "elements.onnx";
   ASSERT_TRUE(write_file(file, OnnxModel(graph).ir_version(14).opset("", 28).bytes()));
-  const Outcome outcome = compare({file});
+  const ProgramOutcome outcome = compare({file});
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
 }
@@ -184,7 +170,7 @@ TEST(OnnxOracle, FunctionsAreInlinedAsThePackageDoes) {
     files.push_back(work.path() / fmt::format("{}.onnx", seed));
     ASSERT_TRUE(write_file(files.back(), RandomFunctions(seed).model().bytes()));
   }
-  const Outcome outcome = compare(files);
+  const ProgramOutcome outcome = compare(files);
   EXPECT_EQ(outcome.status, 0) << outcome.output.substr(0, 5000);
   fmt::print("{}", outcome.output.substr(0, 5000));
 }

@@ -4,32 +4,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "src/base/file.h"
 #include "tests/io/onnx_test_support.h"
+#include "tests/support/run_program.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
 namespace {
-
-struct Outcome {
-  int status = -1;
-  std::string output;
-};
-
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> chunk{};
-  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
-    outcome.output.append(chunk.data(), count);
-  outcome.status = ::pclose(pipe);
-  return outcome;
-}
 
 std::string script(std::string_view name) {
   const std::filesystem::path here = test::source_dir() / "tests" / "io";
@@ -47,7 +30,8 @@ TEST(OnnxShapesOracle, PublishedModelsHaveTheTypesThatTheOnnxPackageInfers) {
   const test::TempDir work;
   const std::filesystem::path at = work.path() / "files";
   ASSERT_TRUE(write_text(at, list));
-  const Outcome outcome = run(fmt::format("{} - < '{}'", script("compare_shapes.py"), at.string()));
+  const test::ProgramOutcome outcome =
+      test::run_program(fmt::format("{} - < '{}'", script("compare_shapes.py"), at.string()));
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
 }
@@ -56,7 +40,8 @@ TEST(OnnxShapesOracle, PublishedModelsHaveTheTypesThatTheOnnxPackageInfers) {
 // arithmetic, run by ONNX Runtime: what it makes is what we say.
 TEST(OnnxShapesOracle, GeneratedNodesMakeTheShapesThatAreInferred) {
   EDGESAGE_REQUIRE(test::venv_python(), "onnx and onnxruntime are not installed (./dev setup)");
-  const Outcome outcome = run(script("compare_generated_shapes.py") + " 1500 7");
+  const test::ProgramOutcome outcome =
+      test::run_program(script("compare_generated_shapes.py") + " 1500 7");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
 }

@@ -3,30 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "tests/io/tflite_test_support.h"
+#include "tests/support/run_program.h"
 
 namespace edgesage {
 namespace {
-
-struct Outcome {
-  int status = -1;
-  std::string output;
-};
-
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> chunk{};
-  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
-    outcome.output.append(chunk.data(), count);
-  outcome.status = ::pclose(pipe);
-  return outcome;
-}
 
 std::string script(std::string_view name) {
   return fmt::format("'{}' '{}' '{}'", test::venv_python()->string(),
@@ -44,7 +27,7 @@ std::string all_files() {
 TEST(TfliteOracle, ReadsWhatTheRuntimesOwnSchemaReads) {
   EDGESAGE_REQUIRE(test::data_dir(), "the model files are not here (EDGESAGE_DATA_DIR)");
   EDGESAGE_REQUIRE(test::venv_python(), "ai-edge-litert is not installed (./dev setup)");
-  const Outcome outcome = run(script("compare_dump.py") + all_files());
+  const test::ProgramOutcome outcome = test::run_program(script("compare_dump.py") + all_files());
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
 }
@@ -53,7 +36,7 @@ TEST(TfliteOracle, RewrittenFilesComputeTheSameBits) {
   EDGESAGE_REQUIRE(test::data_dir(), "the model files are not here (EDGESAGE_DATA_DIR)");
   EDGESAGE_REQUIRE(test::venv_python(), "ai-edge-litert is not installed (./dev setup)");
   const test::TempDir work;
-  const Outcome outcome = run(
+  const test::ProgramOutcome outcome = test::run_program(
       fmt::format("{} '{}'{}", script("compare_outputs.py"), work.path().string(), all_files()));
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
@@ -61,7 +44,7 @@ TEST(TfliteOracle, RewrittenFilesComputeTheSameBits) {
 
 TEST(TfliteOracle, OptionsTablesAreThoseThatVelaReads) {
   EDGESAGE_REQUIRE(test::venv_python(), "ethos-u-vela is not installed (./dev setup)");
-  const Outcome outcome = run(script("compare_option_tables.py"));
+  const test::ProgramOutcome outcome = test::run_program(script("compare_option_tables.py"));
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   fmt::print("{}", outcome.output);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
@@ -353,6 +354,21 @@ TEST(Annotate, StoreOfAnotherBuildOfTheSpaceIsRefused) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kBadStore);
   EXPECT_NE(report.error().message.find("tiny/1/0"), std::string::npos);
+}
+
+TEST(Annotate, TheUsersOwnFilesAreMeasuredWhereTheyLieAndStayThere) {
+  const test::TempDir dir;
+  Campaign campaign(dir.path() / "a.db");
+  FakeDevice fake;
+  campaign.options.devices = {fake.device("npu")};
+  const fs::path own = dir.path() / "own.onnx";
+  std::ofstream(own) << "the device's own format";
+  campaign.options.file = [&](const std::string& name) {
+    return name == "tiny/1/0" ? own : fs::path();
+  };
+  EXPECT_EQ(campaign.run(names_up_to(3)).passes[0].measured, 3);
+  EXPECT_TRUE(fs::exists(own));
+  EXPECT_TRUE(fs::is_empty(dir.path() / "work"));
 }
 
 TEST(Annotate, NothingIsBuiltWhileAQuietDeviceMeasures) {

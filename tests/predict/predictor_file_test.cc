@@ -99,7 +99,8 @@ TEST(PredictorFile, ParametersThatAreNotNumbersAreRefused) {
   EXPECT_EQ(refusal(encode_predictor(data)).code, ErrorCode::kBadStore);
 }
 
-// The whole kind: any number of the file that is none, or so large that what is computed from it is.
+// The whole kind: any number of the file that is none, or so large that what is computed from it
+// is.
 TEST(PredictorFile, NumbersThatEndInNonsenseAreRefused) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -130,7 +131,8 @@ TEST(PredictorFile, NumbersThatEndInNonsenseAreRefused) {
 // Parameters at the bound, layers of any size: every answer is a number still.
 TEST(PredictorFile, TheLargestParametersThatAreTakenGiveNumbers) {
   PredictorData data = test::sample_predictor(1);
-  for (size_t i = 0; i < data.members[0].size(); ++i) data.members[0][i] = i % 3 == 0 ? -1e4F : 1e4F;
+  for (size_t i = 0; i < data.members[0].size(); ++i)
+    data.members[0][i] = i % 3 == 0 ? -1e4F : 1e4F;
   auto read = decode_predictor(encode_predictor(data), "file");
   ASSERT_TRUE(read) << read.error().to_string();
   const auto predictor = Predictor::from(*std::move(read));

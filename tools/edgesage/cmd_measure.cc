@@ -1,6 +1,7 @@
 #include "src/app/measure.h"
 #include "src/report/measure.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/shape_flags.h"
 #include "tools/edgesage/worker_flags.h"
 
 namespace edgesage::cli {
@@ -28,6 +29,7 @@ Run declare_measure(CLI::App& command, Session& session) {
       .add_option("--energy-table", request.energy_table,
                   "Table of costs (TOML) that the energy is modelled with, instead of the device's")
       ->type_name("FILE");
+  add_sizes(command, request.read);
   options->worker.add(command);
   command.add_option("--repeats", request.repeats, "Measure each model so often")
       ->check(CLI::Range(1, 1000))
@@ -47,7 +49,8 @@ Run declare_measure(CLI::App& command, Session& session) {
       "Examples:\n"
       "  edgesage measure model.tflite --device ethos-u55-256\n"
       "  edgesage measure model.tflite --device host-litert --store labels.sqlite --format json\n"
-      "  edgesage measure model.tflite --device host-litert --threads 2\n\n"
+      "  edgesage measure model.tflite --device host-litert --threads 2\n"
+      "  edgesage measure model.onnx --device host-onnxruntime -f batch:1 -f seq:128\n\n"
       "A device of your own is a TOML file, named with --device-file: docs/adding_a_device.md.");
   return [options, &session] {
     options->request.options = options->worker.options();

@@ -9,7 +9,7 @@ void add_pool_flags(CLI::App& command, app::PoolRequest& request) {
       ->group(kGroup);
   command
       .add_option("--models", request.models,
-                  "Your own .tflite files or directories, in place of spaces")
+                  "Your own .tflite or .onnx files, or directories of them, in place of spaces")
       ->type_name("PATH")
       ->group(kGroup);
   command

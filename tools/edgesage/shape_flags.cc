@@ -25,7 +25,7 @@ std::vector<int64_t> parse_sides(const std::string& text) {
 
 }  // namespace
 
-void add_shapes(CLI::App& command, ReadOptions& read) {
+void add_sizes(CLI::App& command, ReadOptions& read) {
   command
       .add_option_function<std::vector<std::string>>(
           "-f",
@@ -63,6 +63,10 @@ void add_shapes(CLI::App& command, ReadOptions& read) {
   command.add_option("--batch", read.batch, "Batch of the inputs, in place of the file's")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->type_name("N");
+}
+
+void add_shapes(CLI::App& command, ReadOptions& read) {
+  add_sizes(command, read);
   command.add_option("--signature", read.signature, "Which entry of a model with several")
       ->type_name("NAME");
   command

@@ -15,12 +15,18 @@ _KINDS = {
 INTEGERS = ("0 or 1", "1", "0")
 
 
-def shape_of(declared, shapes, dimensions):
-    """The shape that an input is fed with: what was asked for, else the file's, open dimensions as 1."""
+def shape_of(declared, options):
+    """The shape that an input is fed with: what was asked for, else the file's, open dimensions as 1, an
+    open dimension 0 as the batch."""
+    shapes, dimensions = options["shapes"], options["dimensions"]
     open_shape = list(declared.shape or [])
     wanted = shapes.get(declared.name)
     if wanted is None:
-        return [side if isinstance(side, int) and side >= 0 else dimensions.get(side, 1) for side in open_shape]
+        otherwise = [options["batch"] or 1] + [1] * len(open_shape)
+        return [
+            side if isinstance(side, int) and side >= 0 else dimensions.get(side, otherwise[axis])
+            for axis, side in enumerate(open_shape)
+        ]
     fits = len(wanted) == len(open_shape)
     fits &= all(not isinstance(a, int) or a == b for a, b in zip(open_shape, wanted))
     if not fits and open_shape:
@@ -43,8 +49,9 @@ def _values(kind, shape, random, integers):
     return random.standard_normal(shape).astype(kind)
 
 
-def inputs_of(session, shapes, dimensions, seed, integers):
-    """Value by name of input."""
+def inputs_of(session, options, integers):
+    """Value by name of input; `options` are a request's: shapes, dimensions, batch, seed."""
+    shapes, dimensions = options["shapes"], options["dimensions"]
     declared = session.get_inputs()
     unknown = sorted(set(shapes) - {value.name for value in declared})
     if unknown:
@@ -55,13 +62,13 @@ def inputs_of(session, shapes, dimensions, seed, integers):
     if unknown:
         known = ", ".join(sorted(symbols)) or "none"
         raise Refused("bad_options", f"dimensions: no input has the dimension {unknown[0]}; there is {known}")
-    random = numpy.random.default_rng(seed)
+    random = numpy.random.default_rng(options["seed"])
     values = {}
     for value in declared:
         kind = _KINDS.get(value.type.removeprefix("tensor(").removesuffix(")"))
         if kind is None or not value.type.startswith("tensor("):
             raise Refused("device_failed", f"input {value.name} is {value.type}, for which there are no random values")
-        values[value.name] = _values(kind, shape_of(value, shapes, dimensions), random, integers)
+        values[value.name] = _values(kind, shape_of(value, options), random, integers)
     return values
 
 

@@ -4,7 +4,7 @@
 Options of a measure request: `threads`, `cores` ("0,1", "4-7"), `cpu`, `clock` ("process", "wall"),
 `priority` ("high", "normal"), `seed`; `optimization` ("all", "layout", "extended", "basic", "none");
 `shapes` ("NAME:1x3x224x224", separated by commas) and `dimensions` ("batch:1,seq:128") for what the
-file leaves open; `profile_runs` (0: no times of operators); and of the timing `min_runs`, `max_runs`,
+file leaves open, and `batch` for an open dimension 0; `profile_runs` (0: no times of operators); and of the timing `min_runs`, `max_runs`,
 `min_time_ms`, `max_time_ms`, `bursts`, `burst_gap_ms`.
 """
 
@@ -47,6 +47,7 @@ CHOICES = {
 NUMBERS = {
     "threads": (1, 1, 1024),
     "seed": (0, 0, 2**53),
+    "batch": (0, 0, 2**20),
     "profile_runs": (30, 0, 10_000),
     "min_runs": (host_timing.DEFAULTS["min_runs"], 1, 10**9),
     "max_runs": (host_timing.DEFAULTS["max_runs"], 1, 10**9),
@@ -198,12 +199,12 @@ class OrtDevice:
         raise Refused("device_failed", f"ONNX Runtime loads it, but cannot run it: {refusal}")
 
     def _run_of(self, session, options, integers, bound):
-        values = ort_inputs.inputs_of(session, options["shapes"], options["dimensions"], options["seed"], integers)
+        values = ort_inputs.inputs_of(session, options, integers)
         return ort_inputs.bound_run(session, values) if bound else lambda: session.run(None, values)
 
     def _protocol(self, session, options, integers, bound):
         shapes = ", ".join(
-            f"{value.name}:{'x'.join(map(str, ort_inputs.shape_of(value, options['shapes'], options['dimensions'])))}"
+            f"{value.name}:{'x'.join(map(str, ort_inputs.shape_of(value, options)))}"
             for value in session.get_inputs()
         )
         return {

@@ -87,7 +87,7 @@ class GraphConverter {
     for (size_t i = 0; i < scope_.table.nodes.size(); ++i) {
       if (!scope_.uses.is_needed(i)) continue;
       if (!patterns.empty() && patterns[i].inside) continue;
-      if (!patterns.empty() && patterns[i].kind != OpKind::kUnknown)
+      if (!patterns.empty() && patterns[i].group != Pattern::Group::kNone)
         stand_in(i, patterns[i]);
       else
         EDGESAGE_RETURN_IF_ERROR(convert(i));
@@ -136,19 +136,35 @@ class GraphConverter {
     }
   }
 
-  // One operator for the group of nodes that ends here.
-  void stand_in(size_t index, const Pattern& pattern) {
-    const Val& in = scope_.values[static_cast<size_t>(pattern.input)];
-    Call call(scope_, index);
+  Val value_of(int32_t id) const { return id < 0 ? Val{} : scope_.values[static_cast<size_t>(id)]; }
+
+  Val activation_of(Call& call, const Pattern& pattern) {
+    const Val in = value_of(pattern.input);
     Id x = in.is_constant() || !in.ranked ? scope_.net.stored(in, plain_order(in.view.rank()))
                                           : in.tensor;
     if (in.quant != nullptr) x = scope_.net.dequantized(x);
-    const Id id = scope_.net.unary(pattern.kind, x, {data_type(in.element), nullptr});
-    Val result = call.result(id, in.view);
+    const OpKind kind =
+        pattern.group == Pattern::Group::kHardSwish ? OpKind::kHardSwish : OpKind::kGelu;
+    const Id id = scope_.net.unary(kind, x, {data_type(in.element), nullptr});
+    if (pattern.group == Pattern::Group::kGeluByTanh)
+      scope_.net.last().set("approximate", int64_t{1});
+    return call.result(id, in.view);
+  }
+
+  Val layer_norm_of(Call& call, const Pattern& pattern) {
+    return layer_norm(call, value_of(pattern.input), pattern.axis, pattern.epsilon, true,
+                      value_of(pattern.scale), value_of(pattern.shift));
+  }
+
+  // What one node would have become, for the group of nodes that ends here.
+  void stand_in(size_t index, const Pattern& pattern) {
+    Call call(scope_, index);
+    Val result = pattern.group == Pattern::Group::kLayerNorm ? layer_norm_of(call, pattern)
+                                                             : activation_of(call, pattern);
     result.quant = nullptr;
     scope_.net.last().name = call.node.name;
     const int32_t output = scope_.uses.outputs(index)[0];
-    scope_.net.rename(id, scope_.uses.name(output));
+    scope_.net.rename(result.tensor, scope_.uses.name(output));
     scope_.values[static_cast<size_t>(output)] = std::move(result);
   }
 

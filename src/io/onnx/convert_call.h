@@ -186,6 +186,10 @@ struct WindowPadding {
                                  const Made& made, bool keep_dims);
 // Rows times a matrix (batches of them): BATCH_MATMUL.
 [[nodiscard]] Id batch_matmul(Call& call, Id a, Id b, bool turn_a, bool turn_b, const Made& made);
+// Layer normalisation (`centred`, else by the root of the mean square) of a value over its
+// dimensions from `axis` on; scale and shift may not exist.
+[[nodiscard]] Val layer_norm(Call& call, const Val& in, int64_t axis, double epsilon, bool centred,
+                             const Val& scale, const Val& shift);
 // Mean, variance, scale and shift over stored dimensions, as converters to TFLite write it.
 [[nodiscard]] Id normalize(Call& call, Id x, const std::vector<int64_t>& axes, double epsilon,
                            bool centred, Id scale, Id shift);

@@ -70,23 +70,17 @@ Outcome batch_normalization(Call& call) {
   return one(call.result(x, View(call.shape(0), order)));
 }
 
-// The input with the dimensions from `axis` on as the last stored ones.
-Outcome layer_norm(Call& call, bool centred, size_t scale, size_t shift) {
+Outcome layer_norm_node(Call& call, bool centred) {
   if (!call.has(0)) return nothing();
-  const size_t rank = call.rank(0);
-  const auto axis = Call::axis(call.node.attr_int("axis", -1), rank);
+  const auto axis = Call::axis(call.node.attr_int("axis", -1), call.rank(0));
   if (!axis) return nothing();
-  const Id x = call.plain(0);
-  std::vector<int64_t> axes;
-  for (auto d = *axis; d < static_cast<int64_t>(rank); ++d) axes.push_back(d);
   const double epsilon = call.node.attr_float("epsilon", 1e-5);
-  const Id id = normalize(call, x, axes, epsilon, centred, per_channel(call, scale),
-                          per_channel(call, shift));
-  return one(call.result(id, View::plain(call.shape(0))));
+  return one(layer_norm(call, call.in(0), *axis, epsilon, centred, call.has(1) ? call.in(1) : Val{},
+                        centred && call.has(2) ? call.in(2) : Val{}));
 }
 
-Outcome layer_normalization(Call& call) { return layer_norm(call, true, 1, 2); }
-Outcome rms_normalization(Call& call) { return layer_norm(call, false, 1, 99); }
+Outcome layer_normalization(Call& call) { return layer_norm_node(call, true); }
+Outcome rms_normalization(Call& call) { return layer_norm_node(call, false); }
 
 // input, skip, gamma, beta, bias.
 Outcome skip_norm(Call& call, bool centred) {
@@ -266,6 +260,17 @@ Id normalize(Call& call, Id x, const std::vector<int64_t>& axes, double epsilon,
   if (scale != kNoTensor) x = net.binary(OpKind::kMul, x, scale, made);
   if (shift != kNoTensor) x = net.binary(OpKind::kAdd, x, shift, made);
   return x;
+}
+
+Val layer_norm(Call& call, const Val& in, int64_t axis, double epsilon, bool centred,
+               const Val& scale, const Val& shift) {
+  const auto plain = [&](const Val& value) {
+    return value.exists() ? call.x(value, plain_order(value.view.rank())) : kNoTensor;
+  };
+  std::vector<int64_t> axes;
+  for (auto d = axis; d < static_cast<int64_t>(in.view.rank()); ++d) axes.push_back(d);
+  const Id id = normalize(call, plain(in), axes, epsilon, centred, plain(scale), plain(shift));
+  return call.result(id, View::plain(in.view.shape()));
 }
 
 std::span<const NamedRule> normalization_rules() { return kRules; }

@@ -1,5 +1,7 @@
-// Groups of ONNX nodes that one operator of the Graph stands for: GELU written with Erf, and
-// HARD_SWISH as x times HardSigmoid of x.
+// Groups of ONNX nodes that one node could have said, as exporters and simplifiers take them apart:
+// GELU by Erf or by Tanh, HARD_SWISH as x times HardSigmoid or a clipped sum, layer normalisation
+// as means, differences and a root. A group becomes what the one node becomes. SiLU and Mish need
+// no group: their node is taken apart into the same operators.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +13,16 @@
 namespace edgesage::onnx::convert {
 
 struct Pattern {
-  OpKind kind = OpKind::kUnknown;  // kUnknown: the node stands for itself
-  int32_t input = -1;              // value that the operator reads
-  bool inside = false;             // part of a group that another node stands for
+  // What the node stands for, the last one of its group; kNone: itself.
+  enum class Group : uint8_t { kNone, kGelu, kGeluByTanh, kHardSwish, kLayerNorm };
+
+  Group group = Group::kNone;
+  bool inside = false;  // part of a group that another node stands for
+  int32_t input = -1;   // value that the group reads
+  // Of a layer normalisation over the dimensions from `axis` on; -1 where there is none.
+  int32_t scale = -1, shift = -1;
+  int64_t axis = 0;
+  double epsilon = 0;
 };
 
 // By node; empty where there is none in the graph. Linear in the nodes.

@@ -167,8 +167,8 @@ class Inference {
     into.values.clear();
     into.index.clear();
     facts_[static_cast<size_t>(graph)].clear();
-    const size_t count = table(graph).initializers.size() + table(graph).inputs.size() +
-                         table(graph).nodes.size();
+    const size_t count =
+        table(graph).initializers.size() + table(graph).inputs.size() + table(graph).nodes.size();
     into.values.reserve(count);
     into.index.reserve(count);
     scope_.reserve(scope_.size() + count);
