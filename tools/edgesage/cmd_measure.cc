@@ -49,8 +49,8 @@ Run declare_measure(CLI::App& command, Session& session) {
       "Examples:\n"
       "  edgesage measure model.tflite --device ethos-u55-256\n"
       "  edgesage measure model.tflite --device host-litert --store labels.sqlite --format json\n"
-      "  edgesage measure model.tflite --device host-litert --threads 2\n"
-      "  edgesage measure model.onnx --device host-onnxruntime -f batch:1 -f seq:128\n\n"
+      "  edgesage measure model.tflite --device host-litert --threads 2\n\n"
+      "Of an ONNX model (host-onnxruntime) -f DIM:VALUE gives an open dimension a size.\n"
       "A device of your own is a TOML file, named with --device-file: docs/adding_a_device.md.");
   return [options, &session] {
     options->request.options = options->worker.options();
