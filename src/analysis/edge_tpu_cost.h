@@ -13,6 +13,7 @@
 // - weights above 32 kB come in pieces, and the array waits where a piece takes longer than its
 // work;
 // - feature maps above 2 MB pass through, and the DRAM or the array rules.
+// Sizes that do not fill the array are counted smaller by ZigZag's latency than they are.
 // Mei et al., "ZigZag", IEEE Transactions on Computers 70(8), 2021, and its successors on latency.
 #pragma once
 
@@ -30,9 +31,9 @@ struct EdgeTpuCost {
   double picojoules = 0;   // multiplications, registers, memories
 };
 
-// One a row; zeros for rows that do not run on the accelerator or move no data, and for targets
-// other than edge-tpu-like. Against ZigZag: the median of 270 layers is 0.1 % off in cycles and in
-// energy, the mean 3 % and 1 %. Cost: linear in rows.
+// One a row; zeros for rows that do not run on the accelerator or move no data, and for other
+// targets. Against ZigZag, for the 2,900 distinct layers of some 200 sampled networks: 1.4 % off in
+// cycles and 1.1 % in energy in the mean. Cost: linear in rows.
 [[nodiscard]] std::vector<EdgeTpuCost> edge_tpu_row_costs(const Graph& graph,
                                                           const Lowering& lowering);
 
