@@ -143,9 +143,11 @@ struct Inspection {
 };
 
 // Reads a model and describes it; with `target` ("ethos-u55-256", "litert-xnnpack") also how that
-// target runs it. "-" is standard input. `abi`: 32 or 64, of the pointers of TensorFlow Lite Micro.
-// Errors: kBadModel; kInvalidArgument for an unknown target or abi.
+// target runs it. "-" is standard input. `abi`: 32 or 64, of the pointers of TensorFlow Lite Micro;
+// `kernels`: its own ("reference"), or on 32 bits "cmsis-nn", "cmsis-nn-mve", "cmsis-nn-plain".
+// Errors: kBadModel; kInvalidArgument for an unknown target, abi or kernels.
 [[nodiscard]] Result<Inspection> inspect_file(const std::string& path,
-                                              const std::string& target = {}, int32_t abi = 32);
+                                              const std::string& target = {}, int32_t abi = 32,
+                                              const std::string& kernels = "reference");
 
 }  // namespace edgesage

@@ -22,7 +22,7 @@ struct ArenaSize {
   // where the runtime makes its arena itself.
   std::optional<int64_t> sufficient_bytes;
   std::string abi;     // "64", "32"
-  std::string reason;  // why there are no figures
+  std::string reason;  // why there are no figures, or what they leave out
 };
 
 // A tensor, or a buffer of a kernel, in an arena.

@@ -101,9 +101,13 @@ std::string variable_name(const Operator& op) {
 // Follows the interpreter from its construction to the end of its allocations.
 class Arena {
  public:
-  Arena(const Graph& graph, TflmAbi abi) : graph_(graph), abi_(abi), tail_(abi) {}
+  Arena(const Graph& graph, TflmBuild build)
+      : graph_(graph), build_(build), abi_(build.abi), tail_(build.abi) {}
 
   Result<TflmArena> run() {
+    if (build_.kernels != TflmKernels::kReference && abi_ != TflmAbi::k32)
+      return make_error(ErrorCode::kInvalidArgument, "kernels",
+                        "CMSIS-NN's are for microcontrollers: take 32 bits, or reference");
     EDGESAGE_RETURN_IF_ERROR(check_tensors());
     allocate_interpreter();
     allocate_tables();
@@ -186,9 +190,15 @@ class Arena {
       const TflmKernel* kernel = tflm_kernel(op.kind);
       if (kernel != nullptr) {
         if (kernel->options.of(abi_).size > 0) tail_.take(kOptions, kernel->options);
+      } else if (op.kind == OpKind::kCustom) {
+        const auto i = &op - graph_.subgraphs[s].operators.data();
+        not_counted_.push_back(
+            place(s, fmt::format("operator {} ({}): a custom kernel; what it allocates for itself "
+                                 "is not known",
+                                 i, op.custom_code)));
       } else if (!missing) {
         const auto i = static_cast<size_t>(&op - graph_.subgraphs[s].operators.data());
-        Error error = tflm_operator_memory(graph_.subgraphs[s], i, abi_).error();
+        Error error = tflm_operator_memory(graph_.subgraphs[s], i, build_).error();
         error.where = place(s, error.where);
         missing = std::move(error);
       }
@@ -196,7 +206,8 @@ class Arena {
     if (missing) return tl::unexpected(*missing);
     each_operator([&](size_t, const Operator& op) {
       const TflmKernel* kernel = tflm_kernel(op.kind);
-      if (kernel->data.of(abi_).size > 0) tail_.buffer(kernel->data.of(abi_).size);
+      const int64_t bytes = kernel == nullptr ? 0 : tflm_kernel_data(*kernel, build_);
+      if (bytes > 0) tail_.buffer(bytes);
     });
     for (size_t s = 0; s < graph_.subgraphs.size(); ++s)
       for (size_t i = 0; i < graph_.subgraphs[s].operators.size(); ++i)
@@ -207,7 +218,7 @@ class Arena {
   Status prepare(size_t s, size_t i) {
     const Subgraph& subgraph = graph_.subgraphs[s];
     const Operator& op = subgraph.operators[i];
-    Result<TflmOperatorMemory> memory = tflm_operator_memory(subgraph, i, abi_);
+    Result<TflmOperatorMemory> memory = tflm_operator_memory(subgraph, i, build_);
     if (!memory) {
       Error error = std::move(memory).error();
       error.where = place(s, error.where);
@@ -403,12 +414,15 @@ class Arena {
           fmt::format("needs {} bytes; TensorFlow Lite Micro plans below 2 GB", arena.total_bytes));
     arena.allocations = tail_.take_allocations();
     arena.buffers = std::move(buffers_);
+    arena.not_counted = std::move(not_counted_);
     return arena;
   }
 
   const Graph& graph_;
+  TflmBuild build_;
   TflmAbi abi_;
   Tail tail_;
+  std::vector<std::string> not_counted_;
   std::vector<std::vector<int64_t>> bytes_;  // of each tensor
   std::vector<ScratchRequest> scratch_;
   std::map<std::pair<size_t, int32_t>, std::string> handles_;  // resource tensors: their variable
@@ -424,6 +438,8 @@ class Arena {
 
 }  // namespace
 
-Result<TflmArena> tflm_arena(const Graph& graph, TflmAbi abi) { return Arena(graph, abi).run(); }
+Result<TflmArena> tflm_arena(const Graph& graph, TflmBuild build) {
+  return Arena(graph, build).run();
+}
 
 }  // namespace edgesage

@@ -4,16 +4,18 @@
 // The arena has two ends. At its tail lies what lives as long as the interpreter: its structures,
 // one for each tensor and operator, kernels' data and multipliers, state. At its head lie the
 // activations and the kernels' scratch buffers, placed by the greedy planner (greedy_plan.h).
-// Weights are not in it: they stay in the model. The figures are those of the runtime's reference
-// kernels with its default allocator and planner; docs/memory.md says what was compared with what.
+// Weights are not in it: they stay in the model. The figures are those of the runtime's default
+// allocator and planner, with its reference kernels or with CMSIS-NN's; docs/memory.md says what
+// was compared with what.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "edgesage/result.h"
-#include "src/analysis/tflm_abi.h"
+#include "src/analysis/tflm_kernels.h"
 #include "src/graph/graph.h"
 
 namespace edgesage {
@@ -48,11 +50,14 @@ struct TflmArena {
   int64_t sufficient_bytes = 0;
   std::vector<TflmAllocation> allocations;  // of the tail; used_bytes sum to runtime_bytes
   std::vector<TflmBuffer> buffers;          // of the head
+  // One line each: custom operators, whose kernels are the user's. Their operands are planned.
+  std::vector<std::string> not_counted;
 };
 
-// kUnsupported with the reason where the runtime refuses the model: an operator that it has not,
-// operands that a kernel does not take (the operator is named), types without a size, dynamic
-// shapes. Cost: linear in tensors and operators, and that of the plan.
-[[nodiscard]] Result<TflmArena> tflm_arena(const Graph& graph, TflmAbi abi);
+// kInvalidArgument for CMSIS-NN's kernels on 64 bits. kUnsupported with the reason where the
+// runtime refuses the model: an operator that it has not, operands that a kernel does not take (the
+// operator is named), types without a size, dynamic shapes. Cost: linear in tensors and operators,
+// and that of the plan.
+[[nodiscard]] Result<TflmArena> tflm_arena(const Graph& graph, TflmBuild build);
 
 }  // namespace edgesage

@@ -36,7 +36,7 @@ constexpr auto kKernels = std::to_array<TflmKernel>({
     {OpKind::kArgMax, kEnum, kNone, TflmPrepare::kNothing, kF | k8},
     {OpKind::kArgMin, kEnum, kNone, TflmPrepare::kNothing, kF | k8},
     {OpKind::kAssignVariable, kNone, {{4, 4}, {0, 1}}, TflmPrepare::kAssignVariable, kAny},
-    {OpKind::kAveragePool2D, kPoolOptions, kComparison, TflmPrepare::kNothing, kF | k8 | k16},
+    {OpKind::kAveragePool2D, kPoolOptions, kComparison, TflmPrepare::kAveragePool, kF | k8 | k16},
     {OpKind::kBatchMatmul,
      tflm_plain(3, 1),
      {{32, 8}, {16, 4}},
@@ -156,6 +156,33 @@ constexpr auto kKernels = std::to_array<TflmKernel>({
 const TflmKernel* tflm_kernel(OpKind kind) {
   const auto found = std::ranges::find(kKernels, kind, &TflmKernel::kind);
   return found == kKernels.end() ? nullptr : &*found;
+}
+
+// Kernels that call CMSIS-NN keep what the reference kernels keep, and more: numbers of buffers,
+// shapes, of an LSTM its parameters once more.
+int64_t tflm_kernel_data(const TflmKernel& kernel, TflmBuild build) {
+  const int64_t bytes = kernel.data.of(build.abi).size;
+  if (build.kernels == TflmKernels::kReference) return bytes;
+  switch (kernel.kind) {
+    case OpKind::kAveragePool2D:
+    case OpKind::kConv2D:
+    case OpKind::kDepthwiseConv2D:
+    case OpKind::kMaxPool2D:
+    case OpKind::kSvdf:
+    case OpKind::kTransposeConv:
+      return bytes + 4;
+    case OpKind::kSoftmax:
+      return bytes + 8;
+    case OpKind::kBatchMatmul:
+      return bytes + 20;
+    case OpKind::kFullyConnected:
+      return bytes + 24;
+    case OpKind::kUnidirectionalSequenceLstm:
+      // 15 numbers and four gates of ten; the whole is a multiple of its alignment, 8.
+      return (bytes + 15 * 4 + 4 * 40 + 7) / 8 * 8;
+    default:
+      return bytes;
+  }
 }
 
 std::optional<int64_t> tflm_tensor_bytes(const Tensor& tensor) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "src/analysis/cmsis_nn.h"
 #include "src/analysis/tflm_kernels.h"
+#include "src/graph/builder.h"
 #include "src/graph/op_registry.h"
 
 namespace edgesage {
@@ -12,13 +14,12 @@ namespace {
 // asked for with need().
 class Preparation {
  public:
-  Preparation(const Subgraph& subgraph, size_t index, TflmAbi abi)
-      : subgraph_(subgraph), index_(index), abi_(abi) {}
+  Preparation(const Subgraph& subgraph, size_t index, TflmBuild build)
+      : subgraph_(subgraph), index_(index), abi_(build.abi), kernels_(build.kernels) {}
 
   Result<TflmOperatorMemory> run() {
     const TflmKernel* kernel = tflm_kernel(op().kind);
-    if (op().kind == OpKind::kCustom)
-      return refuse("a custom operator; what it allocates is not known");
+    if (op().kind == OpKind::kCustom) return std::move(memory_);
     if (kernel == nullptr) return refuse("TensorFlow Lite Micro has no such operator");
     EDGESAGE_RETURN_IF_ERROR(check_types(*kernel));
     EDGESAGE_RETURN_IF_ERROR(check_quantized_sum());
@@ -35,11 +36,8 @@ class Preparation {
   [[nodiscard]] const Operator& op() const { return subgraph_.operators[index_]; }
 
   [[nodiscard]] tl::unexpected<Error> refuse(std::string why) const {
-    const bool custom = !op().custom_code.empty();
     return make_error(ErrorCode::kUnsupported,
-                      fmt::format("operator {} ({})", index_,
-                                  custom ? op().custom_code : std::string(op_name(op().kind))),
-                      std::move(why));
+                      fmt::format("operator {} ({})", index_, op_name(op().kind)), std::move(why));
   }
 
   [[nodiscard]] const Tensor* at(const std::vector<int32_t>& operands, size_t position) const {
@@ -60,6 +58,16 @@ class Preparation {
   }
   [[nodiscard]] Result<const Tensor*> need_output() const {
     return need(at(op().outputs, 0), "output");
+  }
+
+  [[nodiscard]] bool calls_cmsis_nn() const { return kernels_ != TflmKernels::kReference; }
+  [[nodiscard]] cmsis_nn::Core core() const {
+    if (kernels_ == TflmKernels::kCmsisNnMve) return cmsis_nn::Core::kMve;
+    return kernels_ == TflmKernels::kCmsisNnDsp ? cmsis_nn::Core::kDsp : cmsis_nn::Core::kPlain;
+  }
+  // Buffers of no bytes are not asked for.
+  void scratch_if_any(int64_t bytes) {
+    if (bytes > 0) scratch(bytes);
   }
 
   void persistent(int64_t bytes) { memory_.persistent.push_back(bytes); }
@@ -124,6 +132,8 @@ class Preparation {
         return {};
       case TflmPrepare::kAddN:
         return add_n();
+      case TflmPrepare::kAveragePool:
+        return average_pool();
       case TflmPrepare::kBatchMatMul:
         return batch_matmul();
       case TflmPrepare::kConvolution:
@@ -191,7 +201,46 @@ class Preparation {
     if (op().attr_int("adj_x", 0) != 0) transposed(*left);
     if (op().attr_int("adj_y", 0) == 0) transposed(*right);
     own_dims(*output);
+    if (calls_cmsis_nn() && left->type == DataType::kInt8 && !output->shape.empty())
+      scratch_if_any(cmsis_nn::fully_connected_s8(core(), output->shape.back()));
     return {};
+  }
+
+  Status average_pool() {
+    EDGESAGE_ASSIGN_OR_RETURN(const Tensor* from, need_input(0));
+    if (calls_cmsis_nn() && is_quantized(from->type) && !from->shape.empty())
+      scratch_if_any(cmsis_nn::average_pool(core(), from->shape.back()));
+    return {};
+  }
+
+  // The window of operand 1 over `from`; padding as TFLite computes it.
+  [[nodiscard]] cmsis_nn::Window window(const Tensor& from, const Tensor& filter,
+                                        const Tensor& to) const {
+    cmsis_nn::Window window;
+    window.batch = from.shape[0];
+    window.in_h = from.shape[1];
+    window.in_w = from.shape[2];
+    window.in_c = from.shape[3];
+    window.filter_h = filter.shape[1];
+    window.filter_w = filter.shape[2];
+    window.filter_c = filter.shape[3];
+    window.out_w = to.shape[2];
+    window.out_c = to.shape[3];
+    window.stride_h = std::max<int64_t>(1, op().attr_int("stride_h", 1));
+    window.stride_w = std::max<int64_t>(1, op().attr_int("stride_w", 1));
+    window.dilation_h = std::max<int64_t>(1, op().attr_int("dilation_h_factor", 1));
+    window.dilation_w = std::max<int64_t>(1, op().attr_int("dilation_w_factor", 1));
+    const bool same = op().attr_int("padding", 0) == static_cast<int64_t>(Padding::kSame);
+    const auto before = [&](int64_t in, int64_t out, int64_t side, int64_t stride,
+                            int64_t dilation) {
+      const int64_t all = (out - 1) * stride + (side - 1) * dilation + 1 - in;
+      return same && all > 0 ? all / 2 : 0;
+    };
+    window.pad_h =
+        before(window.in_h, to.shape[1], window.filter_h, window.stride_h, window.dilation_h);
+    window.pad_w =
+        before(window.in_w, window.out_w, window.filter_w, window.stride_w, window.dilation_w);
+    return window;
   }
 
   // A multiplier and a shift for each channel.
@@ -210,7 +259,22 @@ class Preparation {
     EDGESAGE_RETURN_IF_ERROR(check_weights(*activations, *weights));
     EDGESAGE_RETURN_IF_ERROR(need_scales(*activations, *weights));
     channels(weights->shape[channel_axis]);
-    unpacked_weights(*weights);
+    if (!calls_cmsis_nn()) {
+      unpacked_weights(*weights);
+      return {};
+    }
+    EDGESAGE_ASSIGN_OR_RETURN(const Tensor* output, need(at(op().outputs, 0), "output", 4));
+    if (!is_quantized(activations->type)) return {};
+    const cmsis_nn::Window over = window(*activations, *weights, *output);
+    const bool depthwise = op().kind == OpKind::kDepthwiseConv2D;
+    if (depthwise && weights->type == DataType::kInt4)
+      scratch_if_any(cmsis_nn::depthwise_s4(core(), over));
+    else if (depthwise)
+      scratch_if_any(cmsis_nn::depthwise_s8(core(), over));
+    else if (activations->type == DataType::kInt16)
+      scratch_if_any(cmsis_nn::convolution_s16(core(), over));
+    else
+      scratch_if_any(cmsis_nn::convolution_s8(core(), over));
     return {};
   }
 
@@ -220,7 +284,28 @@ class Preparation {
     EDGESAGE_RETURN_IF_ERROR(check_weights(*activations, *weights));
     const auto scales = static_cast<int64_t>(weights->quantization.scale.size());
     if (activations->type != DataType::kFloat32 && scales > 1) channels(scales);
-    unpacked_weights(*weights);
+    if (!calls_cmsis_nn())
+      unpacked_weights(*weights);
+    else if (activations->type == DataType::kInt8 && weights->type == DataType::kInt8)
+      return fully_connected_by_cmsis_nn(*weights, scales > 1);
+    return {};
+  }
+
+  // As a 1x1 convolution where the output has the dimensions for one; else Helium's kernel wants
+  // the sums of the weights, which are made once where the weights are constant.
+  Status fully_connected_by_cmsis_nn(const Tensor& weights, bool per_channel) {
+    EDGESAGE_ASSIGN_OR_RETURN(const Tensor* output, need(at(op().outputs, 0), "output", 1));
+    const int64_t outputs = output->shape.back();
+    if (output->shape.size() > 2 && weights.shape.back() % 4 == 0) {
+      if (!per_channel) scratch_if_any(8 * outputs);
+      return {};
+    }
+    const int64_t sums = cmsis_nn::fully_connected_s8(core(), outputs);
+    const Tensor* bias = input(2);
+    if (sums > 0 && weights.is_constant() && (bias == nullptr || bias->is_constant()))
+      persistent(sums);
+    else
+      scratch_if_any(sums);
     return {};
   }
 
@@ -231,7 +316,14 @@ class Preparation {
     EDGESAGE_RETURN_IF_ERROR(check_weights(*activations, *weights));
     EDGESAGE_RETURN_IF_ERROR(need_scales(*activations, *weights));
     channels(weights->shape[0]);
-    if (activations->type == DataType::kInt8) scratch(4 * output->element_count());
+    if (activations->type == DataType::kInt8 && calls_cmsis_nn()) {
+      EDGESAGE_RETURN_IF_ERROR(need(output, "output", 4));
+      const cmsis_nn::Window over = window(*activations, *weights, *output);
+      scratch(cmsis_nn::transposed_convolution_s8(core(), over));
+      scratch(cmsis_nn::reversed_filter_s8(over));  // asked for even where it is empty
+    } else if (activations->type == DataType::kInt8) {
+      scratch(4 * output->element_count());
+    }
     if (activations->type != DataType::kInt16) return {};
     scratch(8 * output->element_count());
     const Tensor* bias = input(3);
@@ -271,7 +363,12 @@ class Preparation {
       return refuse(
           fmt::format("its kernel does not take a cell state of {}", type_name(cell->type)));
     const int64_t batch = sequence->shape[op().attr_int("time_major", 0) != 0 ? 1 : 0];
-    for (int gate = 0; gate < 4; ++gate)
+    const bool by_cmsis_nn =
+        calls_cmsis_nn() && is_quantized(sequence->type) && cell->type == DataType::kInt16;
+    // Biases with the sums of the weights in them, of two products a gate.
+    const int64_t bias_bytes = sequence->type == DataType::kInt8 ? 4 : 8;
+    for (int sums = 0; by_cmsis_nn && sums < 8; ++sums) persistent(bias_bytes * hidden->shape[1]);
+    for (int gate = 0; gate < (by_cmsis_nn ? 3 : 4); ++gate)
       scratch(batch * hidden->shape[1] * bits_per_element(cell->type) / 8);
     return {};
   }
@@ -312,21 +409,25 @@ class Preparation {
     if (output->shape.size() != 2 || output->shape[1] != units)
       return refuse(fmt::format("its output is not batch x {} units", units));
     scratch(4 * batch * filters);
-    if (from->type == DataType::kInt8) scratch(4 * batch * units);
+    if (from->type != DataType::kInt8) return {};
+    scratch(4 * batch * units);
+    if (const int64_t sums = cmsis_nn::svdf_s8(core(), filters); calls_cmsis_nn() && sums > 0)
+      persistent(sums);
     return {};
   }
 
   const Subgraph& subgraph_;
   size_t index_;
   TflmAbi abi_;
+  TflmKernels kernels_;
   TflmOperatorMemory memory_;
 };
 
 }  // namespace
 
 Result<TflmOperatorMemory> tflm_operator_memory(const Subgraph& subgraph, size_t op_index,
-                                                TflmAbi abi) {
-  return Preparation(subgraph, op_index, abi).run();
+                                                TflmBuild build) {
+  return Preparation(subgraph, op_index, build).run();
 }
 
 }  // namespace edgesage

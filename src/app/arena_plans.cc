@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <unordered_set>
 
 #include "src/analysis/litert_arena.h"
@@ -156,6 +158,18 @@ ArenaSize size_of(const LiteRtArena& arena) {
   return size;
 }
 
+struct KernelName {
+  std::string_view name;
+  TflmKernels kernels;
+  std::string_view words;
+};
+constexpr std::array kKernelNames{
+    KernelName{"reference", TflmKernels::kReference, "reference kernels"},
+    KernelName{"cmsis-nn", TflmKernels::kCmsisNnDsp, "CMSIS-NN for DSP instructions"},
+    KernelName{"cmsis-nn-mve", TflmKernels::kCmsisNnMve, "CMSIS-NN for Helium"},
+    KernelName{"cmsis-nn-plain", TflmKernels::kCmsisNnPlain, "CMSIS-NN without either"},
+};
+
 }  // namespace
 
 ArenaSize litert_arena_size(const Graph& graph) {
@@ -187,22 +201,34 @@ ArenaPlan litert_arena_plan(const Graph& graph) {
   return plan;
 }
 
-Status check_abi(int32_t abi) {
-  if (abi == 32 || abi == 64) return {};
-  return make_error(ErrorCode::kInvalidArgument, "abi",
-                    fmt::format("is {}; 32 and 64 are allowed", abi));
+Result<TflmBuild> tflm_build(int32_t abi, const std::string& kernels) {
+  if (abi != 32 && abi != 64)
+    return make_error(ErrorCode::kInvalidArgument, "abi",
+                      fmt::format("is {}; 32 and 64 are allowed", abi));
+  const auto known = std::ranges::find(kKernelNames, kernels, &KernelName::name);
+  if (known == kKernelNames.end())
+    return make_error(ErrorCode::kInvalidArgument, "kernels",
+                      fmt::format("is '{}'; allowed: reference, cmsis-nn, cmsis-nn-mve, "
+                                  "cmsis-nn-plain",
+                                  kernels));
+  if (abi == 64 && known->kernels != TflmKernels::kReference)
+    return make_error(ErrorCode::kInvalidArgument, "kernels",
+                      "CMSIS-NN is for microcontrollers: take --abi 32, or reference");
+  return TflmBuild{abi == 64 ? TflmAbi::k64 : TflmAbi::k32, known->kernels};
 }
 
-ArenaPlan tflm_arena_plan(const Graph& graph, int32_t abi) {
+ArenaPlan tflm_arena_plan(const Graph& graph, TflmBuild build) {
+  const bool is_package = build.abi == TflmAbi::k64;
   ArenaPlan plan;
-  plan.runtime = abi == 64 ? "TensorFlow Lite Micro, Python package, reference kernels"
-                           : "TensorFlow Lite Micro, Cortex-M, reference kernels";
-  plan.size.abi = std::to_string(abi);
+  const auto kernels = std::ranges::find(kKernelNames, build.kernels, &KernelName::kernels);
+  plan.runtime = fmt::format("TensorFlow Lite Micro, {}, {}",
+                             is_package ? "Python package" : "Cortex-M", kernels->words);
+  plan.size.abi = is_package ? "64" : "32";
   if (graph.format == "ncnn" || graph.format == "onnx") {
     plan.size.reason = fmt::format("TensorFlow Lite Micro does not run {} files", graph.format);
     return plan;
   }
-  const auto arena = tflm_arena(graph, abi == 64 ? TflmAbi::k64 : TflmAbi::k32);
+  const auto arena = tflm_arena(graph, build);
   if (!arena) {
     plan.size.reason = arena.error().to_string();
     return plan;
@@ -215,6 +241,8 @@ ArenaPlan tflm_arena_plan(const Graph& graph, int32_t abi) {
   plan.arena_bytes = arena->activations_bytes + arena->scratch_bytes;
   plan.persistent_bytes = arena->runtime_bytes;
   plan.heap_bytes = 0;
+  plan.not_counted = arena->not_counted;
+  if (!plan.not_counted.empty()) plan.size.reason = "without " + plan.not_counted.front();
   for (const TflmAllocation& entry : arena->allocations)
     plan.allocations.push_back(
         {std::string(entry.name), entry.used_bytes, entry.requested_bytes, entry.count});

@@ -1,8 +1,11 @@
 // The plans of runtimes' memory planners as public data.
 #pragma once
 
+#include <string>
+
 #include "edgesage/memory.h"
 #include "edgesage/result.h"
+#include "src/analysis/tflm_kernels.h"
 #include "src/graph/graph.h"
 #include "src/lower/rows.h"
 
@@ -14,12 +17,14 @@ namespace edgesage::app {
 // The same with every block, and what would lower it (planned again, so it costs more).
 [[nodiscard]] ArenaPlan litert_arena_plan(const Graph& graph);
 
-// kInvalidArgument for anything but 32 and 64.
-[[nodiscard]] Status check_abi(int32_t abi);
+// The build of TensorFlow Lite Micro that `--abi` and `--kernels` name: 32 or 64, and "reference"
+// or, on 32 bits, "cmsis-nn" (cores with DSP instructions), "cmsis-nn-mve", "cmsis-nn-plain".
+// kInvalidArgument for anything else.
+[[nodiscard]] Result<TflmBuild> tflm_build(int32_t abi, const std::string& kernels);
 
-// TensorFlow Lite Micro's plan for a 32-bit microcontroller or for its Python package (64);
-// `size.reason` says why where there is none. Entries are given for models of one subgraph.
-[[nodiscard]] ArenaPlan tflm_arena_plan(const Graph& graph, int32_t abi);
+// TensorFlow Lite Micro's plan; `size.reason` says why where there is none. Entries are given for
+// models of one subgraph.
+[[nodiscard]] ArenaPlan tflm_arena_plan(const Graph& graph, TflmBuild build);
 
 // LiteRT's memory with XNNPACK, which `lowering` must be for; empty where there is no plan.
 [[nodiscard]] DelegatedMemory litert_xnnpack_memory(const Graph& graph, const Lowering& lowering);

@@ -114,7 +114,8 @@ void describe_tables(const Graph& graph, Inspection& out) {
 
 Result<Inspection> inspect_model(const std::string& path, const InspectOptions& options) {
   EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, read_model(path, options.read));
-  EDGESAGE_ASSIGN_OR_RETURN(Inspection out, inspect_graph(graph, options.target, options.abi));
+  EDGESAGE_ASSIGN_OR_RETURN(Inspection out,
+                            inspect_graph(graph, options.target, options.abi, options.kernels));
   if (options.strict && !out.unsupported.empty())
     return make_error(ErrorCode::kUnsupported, path, out.unsupported.front());
   out.model = path;
@@ -126,8 +127,9 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
 
 }  // namespace
 
-Result<Inspection> inspect_graph(const Graph& graph, const std::string& target, int32_t abi) {
-  EDGESAGE_RETURN_IF_ERROR(check_abi(abi));
+Result<Inspection> inspect_graph(const Graph& graph, const std::string& target, int32_t abi,
+                                 const std::string& kernels) {
+  EDGESAGE_ASSIGN_OR_RETURN(const TflmBuild build, tflm_build(abi, kernels));
   Inspection out;
   out.warnings = graph.warnings;
   describe_tables(graph, out);
@@ -143,7 +145,7 @@ Result<Inspection> inspect_graph(const Graph& graph, const std::string& target, 
   const Liveness alive = liveness(graph);
   out.memory = describe_memory(graph.main(), alive);
   out.memory.litert_arena = litert_arena_plan(graph);
-  out.memory.tflm_arena = tflm_arena_plan(graph, abi);
+  out.memory.tflm_arena = tflm_arena_plan(graph, build);
   EDGESAGE_ASSIGN_OR_RETURN(const Target xnnpack, target_from_name("litert-xnnpack"));
   out.memory.litert_xnnpack = litert_xnnpack_memory(graph, lower(graph, xnnpack));
   add_operators(graph, alive, out);
@@ -175,9 +177,14 @@ Answers<Inspection> inspect(const InspectOptions& options) {
 
 namespace edgesage {
 
-Result<Inspection> inspect_file(const std::string& path, const std::string& target, int32_t abi) {
-  return app::inspect_model(
-      path, {.models = {}, .target = target, .read = {}, .strict = false, .abi = abi});
+Result<Inspection> inspect_file(const std::string& path, const std::string& target, int32_t abi,
+                                const std::string& kernels) {
+  return app::inspect_model(path, {.models = {},
+                                   .target = target,
+                                   .read = {},
+                                   .strict = false,
+                                   .abi = abi,
+                                   .kernels = kernels});
 }
 
 }  // namespace edgesage

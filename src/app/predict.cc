@@ -124,7 +124,7 @@ Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
 }  // namespace
 
 Result<Answers<Prediction>> predict_models(const Context& context, const PredictRequest& request) {
-  EDGESAGE_RETURN_IF_ERROR(check_abi(request.abi));
+  EDGESAGE_ASSIGN_OR_RETURN(const TflmBuild build, tflm_build(request.abi, request.kernels));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Loaded> predictors,
                             load_predictors(context, request));
   Answers<Prediction> answers;
@@ -136,7 +136,7 @@ Result<Answers<Prediction>> predict_models(const Context& context, const Predict
     // A model without subgraphs computes nothing; one that is empty says so.
     if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
     Arenas arenas;
-    if (graph) arenas = {litert_arena_size(*graph), tflm_arena_plan(*graph, request.abi).size};
+    if (graph) arenas = {litert_arena_size(*graph), tflm_arena_plan(*graph, build).size};
     for (const Loaded& loaded : predictors) {
       context.report(static_cast<int64_t>(answers.size()), total, model);
       answers.push_back({model, loaded.predictor.data().device,

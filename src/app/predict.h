@@ -19,6 +19,7 @@ struct PredictRequest {
   double level = 0.9;                   // of the intervals
   bool bfloat16 = false;                // weights in half the precision
   int32_t abi = 32;                     // of TensorFlow Lite Micro: 32 or 64
+  std::string kernels = "reference";    // of it (edgesage/inspect.h)
   bool strict = false;  // kUnsupported for models outside the range, or with unknown operators
 };
 

@@ -7,54 +7,58 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "src/graph/op_registry.h"
+#include "src/graph/shape_rules.h"
 
 namespace edgesage {
+namespace shape_rules {
+
+const Tensor* Context::input(size_t index) const {
+  if (index >= op.inputs.size() || op.inputs[index] < 0) return nullptr;
+  const auto tensor = static_cast<size_t>(op.inputs[index]);
+  return tensor < subgraph.tensors.size() ? &subgraph.tensors[tensor] : nullptr;
+}
+
+Result<const Shape*> Context::shape(size_t index) const {
+  const Tensor* tensor = input(index);
+  if (tensor == nullptr) return bad(fmt::format("input {} is missing", index));
+  if (!tensor->has_rank) return unknown(fmt::format("input {} has no shape", index));
+  return &tensor->shape;
+}
+
+Result<const Shape*> Context::shape(size_t index, size_t rank) const {
+  EDGESAGE_ASSIGN_OR_RETURN(const Shape* dims, shape(index));
+  if (dims->size() != rank)
+    return bad(fmt::format("input {} has shape [{}], {} dimensions are needed", index,
+                           fmt::join(*dims, ","), rank));
+  return dims;
+}
+
+Result<std::vector<int64_t>> Context::values(size_t index) const {
+  const Tensor* tensor = input(index);
+  if (tensor == nullptr) return bad(fmt::format("input {} is missing", index));
+  std::optional<std::vector<int64_t>> constants = constant_ints(graph, *tensor);
+  if (!constants) return unknown(fmt::format("input {} is not a constant of integers", index));
+  return *std::move(constants);
+}
+
+tl::unexpected<Error> Context::bad(std::string message) const {
+  return make_error(ErrorCode::kBadModel, std::string(op_name(op.kind)), std::move(message));
+}
+
+tl::unexpected<Error> Context::unknown(std::string message) const {
+  return make_error(ErrorCode::kUnsupported, std::string(op_name(op.kind)), std::move(message));
+}
+
+}  // namespace shape_rules
+
 namespace {
 
-// One operator with the tensors around it, so that rules read like their definitions.
-struct Context {
-  const Graph& graph;
-  const Subgraph& subgraph;
-  const Operator& op;
-
-  [[nodiscard]] const Tensor* input(size_t index) const {
-    if (index >= op.inputs.size() || op.inputs[index] < 0) return nullptr;
-    const auto tensor = static_cast<size_t>(op.inputs[index]);
-    return tensor < subgraph.tensors.size() ? &subgraph.tensors[tensor] : nullptr;
-  }
-  [[nodiscard]] Result<const Shape*> shape(size_t index) const {
-    const Tensor* tensor = input(index);
-    if (tensor == nullptr) return bad(fmt::format("input {} is missing", index));
-    if (!tensor->has_rank) return unknown(fmt::format("input {} has no shape", index));
-    return &tensor->shape;
-  }
-  [[nodiscard]] Result<const Shape*> shape(size_t index, size_t rank) const {
-    EDGESAGE_ASSIGN_OR_RETURN(const Shape* dims, shape(index));
-    if (dims->size() != rank)
-      return bad(fmt::format("input {} has shape [{}], {} dimensions are needed", index,
-                             fmt::join(*dims, ","), rank));
-    return dims;
-  }
-  // Values of a constant input such as axes or a target shape.
-  [[nodiscard]] Result<std::vector<int64_t>> values(size_t index) const {
-    const Tensor* tensor = input(index);
-    if (tensor == nullptr) return bad(fmt::format("input {} is missing", index));
-    std::optional<std::vector<int64_t>> constants = constant_ints(graph, *tensor);
-    if (!constants) return unknown(fmt::format("input {} is not a constant of integers", index));
-    return *std::move(constants);
-  }
-  [[nodiscard]] tl::unexpected<Error> bad(std::string message) const {
-    return make_error(ErrorCode::kBadModel, std::string(op_name(op.kind)), std::move(message));
-  }
-  [[nodiscard]] tl::unexpected<Error> unknown(std::string message) const {
-    return make_error(ErrorCode::kUnsupported, std::string(op_name(op.kind)), std::move(message));
-  }
-};
-
-using Shapes = Result<std::vector<Shape>>;
-using Rule = Shapes (*)(const Context&);
+using shape_rules::Context;
+using shape_rules::Rule;
+using shape_rules::Shapes;
 
 Shapes same_as_first(const Context& context) {
   EDGESAGE_ASSIGN_OR_RETURN(const Shape* shape, context.shape(0));
@@ -67,54 +71,6 @@ Shapes elementwise(const Context& context) {
   Result<Shape> shape = broadcast_shapes(*a, *b);
   if (!shape) return context.bad(shape.error().message);
   return std::vector<Shape>{*std::move(shape)};
-}
-
-// Height and width after a window slides over an NHWC shape.
-Result<Shape> slide(const Context& context, const Shape& input, int64_t kernel_h, int64_t kernel_w,
-                    int64_t channels) {
-  const Operator& op = context.op;
-  const int64_t padding = op.attr_int("padding", 0);
-  const int64_t height = window_positions(input[1], kernel_h, op.attr_int("stride_h", 0),
-                                          op.attr_int("dilation_h_factor", 1), padding);
-  const int64_t width = window_positions(input[2], kernel_w, op.attr_int("stride_w", 0),
-                                         op.attr_int("dilation_w_factor", 1), padding);
-  if (height <= 0 || width <= 0)
-    return context.bad(fmt::format("a window of {}x{} with strides {}x{} does not fit [{}]",
-                                   kernel_h, kernel_w, op.attr_int("stride_h", 0),
-                                   op.attr_int("stride_w", 0), fmt::join(input, ",")));
-  return Shape{input[0], height, width, channels};
-}
-
-Shapes conv_2d(const Context& context) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 4));
-  const int64_t depth = (*filter)[3];
-  // A filter with fewer input channels is a grouped convolution.
-  if (depth <= 0 || (*input)[3] % depth != 0 || (*filter)[0] % ((*input)[3] / depth) != 0)
-    return context.bad(fmt::format("filter [{}] does not fit the {} channels of its input",
-                                   fmt::join(*filter, ","), (*input)[3]));
-  EDGESAGE_ASSIGN_OR_RETURN(Shape output,
-                            slide(context, *input, (*filter)[1], (*filter)[2], (*filter)[0]));
-  return std::vector<Shape>{std::move(output)};
-}
-
-Shapes depthwise_conv_2d(const Context& context) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 4));
-  if ((*input)[3] <= 0 || (*filter)[3] % (*input)[3] != 0)
-    return context.bad(fmt::format("filter [{}] is no multiple of the {} channels of its input",
-                                   fmt::join(*filter, ","), (*input)[3]));
-  EDGESAGE_ASSIGN_OR_RETURN(Shape output,
-                            slide(context, *input, (*filter)[1], (*filter)[2], (*filter)[3]));
-  return std::vector<Shape>{std::move(output)};
-}
-
-Shapes pool_2d(const Context& context) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
-  EDGESAGE_ASSIGN_OR_RETURN(Shape output,
-                            slide(context, *input, context.op.attr_int("filter_height", 0),
-                                  context.op.attr_int("filter_width", 0), (*input)[3]));
-  return std::vector<Shape>{std::move(output)};
 }
 
 Shapes fully_connected(const Context& context) {
@@ -226,36 +182,6 @@ Shapes pad(const Context& context) {
   return std::vector<Shape>{std::move(output)};
 }
 
-// The target is the caller's; the window only has to exist.
-Shapes transpose_conv(const Context& context) {
-  EDGESAGE_ASSIGN_OR_RETURN(Shape output, context.values(0));
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* filter, context.shape(1, 4));
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(2, 4));
-  if (output.size() != 4 || output[0] != (*input)[0] || output[3] != (*filter)[0] ||
-      (*filter)[3] != (*input)[3])
-    return context.bad(fmt::format("filter [{}] does not lead from [{}] to [{}]",
-                                   fmt::join(*filter, ","), fmt::join(*input, ","),
-                                   fmt::join(output, ",")));
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape back,
-                            slide(context, output, (*filter)[1], (*filter)[2], (*input)[3]));
-  if (back != *input)
-    return context.bad(fmt::format(
-        "strides {}x{} do not lead from [{}] to [{}]", context.op.attr_int("stride_h", 0),
-        context.op.attr_int("stride_w", 0), fmt::join(*input, ","), fmt::join(output, ",")));
-  return std::vector<Shape>{std::move(output)};
-}
-
-Shapes depth_to_space(const Context& context) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
-  const int64_t block = context.op.attr_int("block_size", 0);
-  if (block <= 0 || block > std::numeric_limits<int16_t>::max() ||
-      (*input)[3] % (block * block) != 0)
-    return context.bad(
-        fmt::format("{} channels are no multiple of a block of {}x{}", (*input)[3], block, block));
-  return std::vector<Shape>{
-      {(*input)[0], (*input)[1] * block, (*input)[2] * block, (*input)[3] / (block * block)}};
-}
-
 Shapes transpose(const Context& context) {
   EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> order, context.values(1));
@@ -270,15 +196,6 @@ Shapes transpose(const Context& context) {
     output.push_back((*input)[static_cast<size_t>(dim)]);
   }
   return std::vector<Shape>{std::move(output)};
-}
-
-Shapes resize(const Context& context) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Shape* input, context.shape(0, 4));
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<int64_t> size, context.values(1));
-  if (size.size() != 2 || size[0] <= 0 || size[1] <= 0)
-    return context.bad(
-        fmt::format("a target of [{}]; height and width are needed", fmt::join(size, ",")));
-  return std::vector<Shape>{{(*input)[0], size[0], size[1], (*input)[3]}};
 }
 
 Shapes split(const Context& context) {
@@ -373,13 +290,13 @@ Shapes arg_max(const Context& context) {
 Rule rule_for(OpKind kind) {
   switch (kind) {
     case OpKind::kConv2D:
-      return conv_2d;
+      return shape_rules::conv_2d;
     case OpKind::kDepthwiseConv2D:
-      return depthwise_conv_2d;
+      return shape_rules::depthwise_conv_2d;
     case OpKind::kAveragePool2D:
     case OpKind::kMaxPool2D:
     case OpKind::kL2Pool2D:
-      return pool_2d;
+      return shape_rules::pool_2d;
     case OpKind::kFullyConnected:
       return fully_connected;
     case OpKind::kReshape:
@@ -397,12 +314,12 @@ Rule rule_for(OpKind kind) {
     case OpKind::kTranspose:
       return transpose;
     case OpKind::kTransposeConv:
-      return transpose_conv;
+      return shape_rules::transpose_conv;
     case OpKind::kDepthToSpace:
-      return depth_to_space;
+      return shape_rules::depth_to_space;
     case OpKind::kResizeBilinear:
     case OpKind::kResizeNearestNeighbor:
-      return resize;
+      return shape_rules::resize;
     case OpKind::kSplit:
       return split;
     case OpKind::kArgMax:
@@ -473,14 +390,6 @@ Rule rule_for(OpKind kind) {
 }
 
 }  // namespace
-
-int64_t window_positions(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
-                         int64_t padding) {
-  if (stride <= 0 || kernel <= 0 || dilation <= 0) return 0;
-  if (padding == 0) return (size + stride - 1) / stride;
-  const int64_t reach = (kernel - 1) * dilation + 1;
-  return size < reach ? 0 : (size - reach) / stride + 1;
-}
 
 Result<Shape> broadcast_shapes(std::span<const int64_t> a, std::span<const int64_t> b) {
   Shape output(std::max(a.size(), b.size()));

@@ -3,8 +3,8 @@
 
 A block after a line `<!-- checked -->` is run; with `<!-- checked if PATH -->` only where PATH exists
 in the source tree (under CI=true it must). Lines that start with `$ ` are commands, the lines below
-each its output. All blocks of a document run in one directory that holds nothing but a link `build`
-to the build tree. Any number stands for any other, blanks for any blanks, and a line `...` for any
+each its output. All blocks of a document run in one directory that holds nothing but two links, `build`
+to the build tree and `fuzz` to the sources' folder of that name. Any number stands for any other, blanks for any blanks, and a line `...` for any
 lines.
 
   run_documents.py [--build DIR] [--update] [DOCUMENT ...]
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md",)
+DOCUMENTS = ("README.md", "docs/onnx.md")
 MARK = re.compile(r"<!-- checked(?: if (?P<path>\S+))? -->\s*$")
 NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
@@ -79,6 +79,7 @@ def check_document(path, build, update):
     faults, replaced = [], {}
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "build").symlink_to(build)
+        (Path(scratch) / "fuzz").symlink_to(ROOT / "fuzz")
         for start, end, needed in blocks(lines):
             if needed and not (ROOT / needed).exists():
                 if os.environ.get("CI") == "true":

@@ -17,6 +17,7 @@ using test::image;
 using test::onnx_floats;
 using test::onnx_int64s;
 using test::OnnxGraph;
+using test::OnnxModel;
 using test::read;
 using test::summary;
 
@@ -189,6 +190,36 @@ TEST(OnnxPatterns, SiluAndMishAreTheSameTakenApartOrNot) {
   parts.node("Softplus", {"x"}, {"s"}).node("Tanh", {"s"}, {"t"}).node("Mul", {"x", "t"}, {"y"});
   mish.node("Mish", {"x"}, {"y"});
   expect_same_rows(read(parts), read(mish, 18));
+}
+
+// Results without a name, at every place of every group.
+TEST(OnnxPatterns, HostileNodesWithoutResultsAreNoGroup) {
+  const auto link = [](const char* name, bool cut) { return cut ? "" : name; };
+  for (int cut = 0; cut < 6; ++cut) {
+    OnnxGraph gelu = tokens();
+    with_numbers(gelu)
+        .node("Div", {"x", "root_2"}, {link("d", cut == 0)})
+        .node("Erf", {link("d", cut == 0)}, {link("e", cut == 1)})
+        .node("Add", {link("e", cut == 1), "one"}, {link("a", cut == 2)})
+        .node("Mul", {"x", link("a", cut == 2)}, {link("h", cut == 3)})
+        .node("Mul", {link("h", cut == 3), "half"}, {link("y", cut == 4)});
+    OnnxGraph swish = image_with_numbers();
+    swish.node("Add", {"x", "three"}, {link("a", cut == 0)})
+        .node("Clip", {link("a", cut == 0), "zero", "six"}, {link("c", cut == 1)})
+        .node("Mul", {"x", link("c", cut == 1)}, {link("m", cut == 2)})
+        .node("Div", {link("m", cut == 2), "six"}, {link("y", cut == 3)});
+    OnnxGraph norm = tokens();
+    with_numbers(norm)
+        .node("ReduceMean", {"x"}, {link("m", cut == 0)}, {attr("axes", {-1})})
+        .node("Sub", {"x", link("m", cut == 0)}, {link("d", cut == 1)})
+        .node("Mul", {link("d", cut == 1), link("d", cut == 1)}, {link("q", cut == 2)})
+        .node("ReduceMean", {link("q", cut == 2)}, {link("v", cut == 3)}, {attr("axes", {-1})})
+        .node("Add", {link("v", cut == 3), "epsilon"}, {"e"})
+        .node("Sqrt", {"e"}, {link("r", cut == 4)})
+        .node("Div", {link("d", cut == 1), link("r", cut == 4)}, {link("y", cut == 5)});
+    for (const OnnxGraph& net : {gelu, swish, norm})
+      (void)test::read_onnx_graph(OnnxModel(net).opset("", 13));  // an error or a graph
+  }
 }
 
 // Other numbers, a value inside that is an output, means over different dimensions: no group.

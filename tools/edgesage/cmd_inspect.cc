@@ -28,7 +28,7 @@ Run declare_inspect(CLI::App& command, Session& session) {
       ->capture_default_str();
   command.add_flag("--strict", options->request.strict,
                    "Exit with 4 when something in a model is not known");
-  add_abi(command, options->request.abi);
+  add_abi(command, options->request.abi, options->request.kernels);
   add_shapes(command, options->request.read);
   session.add_output(command);
   session.add_devices(command);

@@ -40,7 +40,7 @@ Run declare_predict(CLI::App& command, Session& session) {
   command.add_flag("--strict", request.strict,
                    "Exit with 4 when a model is outside the predictor's range, or has operators "
                    "that are not known");
-  add_abi(command, request.abi);
+  add_abi(command, request.abi, request.kernels);
   add_shapes(command, request.read);
   session.add_output(command);
   session.add_devices(command);

@@ -48,12 +48,16 @@ class Finder {
     return i < in.size() ? in[i] : -1;
   }
   [[nodiscard]] int32_t output(int32_t node) const {
+    if (node < 0) return -1;
     const auto out = uses_.outputs(static_cast<size_t>(node));
     return out.empty() ? -1 : out[0];
   }
   [[nodiscard]] int32_t reader(int32_t node) const {
-    const int32_t value = node < 0 ? -1 : output(node);
+    const int32_t value = output(node);
     return value < 0 ? -1 : uses_.only_reader(value);
+  }
+  [[nodiscard]] int32_t producer(int32_t value) const {
+    return value < 0 ? -1 : uses_.producer(value);
   }
   // The node that makes the value, where `reads` inputs in all read it.
   [[nodiscard]] int32_t maker(int32_t value, int32_t reads = 1) const {
@@ -98,7 +102,9 @@ class Finder {
     return input(node, 1) == one ? input(node, 0) : -1;
   }
 
+  // `last` makes the result; nodes may leave out the name of theirs, and then there is no group.
   void set(const Pattern& pattern, int32_t last, std::initializer_list<int32_t> inside) {
+    if (output(last) < 0) return;
     if (found_.empty()) found_.resize(graph_.nodes.size());
     for (const int32_t node : inside)
       if (node >= 0 && node != last) found_[static_cast<size_t>(node)].inside = true;
@@ -117,6 +123,7 @@ class Finder {
     const int32_t add = reader(curve);
     if (x < 0 || plus(add, 1) != output(curve)) return;
     const int32_t product = reader(add);
+    if (product < 0) return;
     int32_t last = -1, half = -1;
     if (times(product, 0.5) == output(add)) {  // x * (0.5 * (1 + curve))
       half = product;
@@ -131,8 +138,10 @@ class Finder {
       last = product;
       if (times(half, 0.5) != x) return;
     }
+    if (output(last) < 0) return;
     set(group, x, last, parts);
-    for (const int32_t node : {curve, add, half}) found_[static_cast<size_t>(node)].inside = true;
+    for (const int32_t node : {curve, add, half, product})
+      if (node != last) found_[static_cast<size_t>(node)].inside = true;
   }
 
   // curve = erf(x / sqrt(2)).
@@ -181,8 +190,9 @@ class Finder {
     if (x < 0 || next < 0 || !clips(clip, 0, 6)) return;
     const bool divided = times(next, 1.0 / 6) == output(clip);
     const int32_t last = reader(next);
+    if (last < 0) return;
     const bool product =
-        divided ? last >= 0 && other_factor(last, output(next)) == x
+        divided ? other_factor(last, output(next)) == x
                 : other_factor(next, output(clip)) == x && times(last, 1.0 / 6) == output(next);
     if (product) set(Group::kHardSwish, x, last, {add, clip, next});
   }
@@ -210,7 +220,7 @@ class Finder {
   // x of x - mean(x).
   [[nodiscard]] int32_t centred(int32_t node, std::optional<int64_t>& axis) const {
     if (!is(node, "Sub")) return -1;
-    const int32_t mean = input(node, 1) < 0 ? -1 : uses_.producer(input(node, 1));
+    const int32_t mean = producer(input(node, 1));
     axis = mean_axis(mean);
     return axis && input(mean) == input(node) ? input(node) : -1;
   }
@@ -225,7 +235,7 @@ class Finder {
     const bool squares = (is(square, "Pow") && near(number(input(square, 1)).value_or(0), 2)) ||
                          (is(square, "Mul") && input(square, 1) == difference);
     if (!squares || difference < 0) return;
-    const int32_t below = uses_.producer(difference), above = uses_.producer(input(division));
+    const int32_t below = producer(difference), above = producer(input(division));
     std::optional<int64_t> axis, again;
     const int32_t x = centred(below, axis);
     if (x < 0 || centred(above, again) != x || again != axis || mean_axis(variance) != axis) return;
@@ -234,9 +244,9 @@ class Finder {
     const bool one = below == above;
     if (uses_.reads(difference) != squared_reads + (one ? 1 : 0)) return;
     if (!one && uses_.reads(input(division)) != 1) return;
-    const int32_t mean = uses_.producer(input(below, 1)), other = uses_.producer(input(above, 1));
+    const int32_t mean = producer(input(below, 1)), other = producer(input(above, 1));
     const int32_t readers = !one && mean == other ? 2 : 1;
-    if (uses_.reads(output(mean)) != readers || uses_.reads(output(other)) != readers) return;
+    if (uses_.reads(input(below, 1)) != readers || uses_.reads(input(above, 1)) != readers) return;
 
     Pattern pattern;
     pattern.group = Group::kLayerNorm;
