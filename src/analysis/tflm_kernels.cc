@@ -59,7 +59,7 @@ constexpr auto kKernels = std::to_array<TflmKernel>({
     {OpKind::kDepthToSpace, kInt, kNone, TflmPrepare::kOwnOutputDims, kF | k8},
     {OpKind::kDepthwiseConv2D, kConvOptions, kConvData, TflmPrepare::kDepthwise, kF | k8 | k16},
     {OpKind::kDequantize, kNone, kQuantizer, TflmPrepare::kNothing, k8 | k16 | kU8},
-    {OpKind::kDiv, kEnum, tflm_plain(28, 4), TflmPrepare::kNothing, kF | k8},
+    {OpKind::kDiv, kEnum, tflm_plain(28, 4), TflmPrepare::kNothing, kF | k8 | k32},
     {OpKind::kDynamicUpdateSlice, kNone, kNone, TflmPrepare::kNothing, kAny},
     {OpKind::kElu, kNone, tflm_plain(256, 1), TflmPrepare::kNothing, kF | k8},
     {OpKind::kEmbeddingLookup, kNone, kNone, TflmPrepare::kEmbeddingLookup, k32},
