@@ -1,8 +1,11 @@
 #include "src/base/portable_math.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numbers>
 
 namespace edgesage {
@@ -29,6 +32,55 @@ double disc(Rng& rng, double& x) {
     const double square = x * x + y * y;
     if (square > 0 && square <= 1) return square;
   }
+}
+
+// The same results as portable_log and portable_exp, without calls and branches, for normal numbers
+// and powers from 2^-1000 to 2^1000. Bits are moved where frexp, floor and ldexp would be called.
+constexpr double kIntegers = 0x1p52;  // from here on doubles are integers
+constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
+
+inline double inline_log(double x) {
+  const auto bits = std::bit_cast<uint64_t>(x);
+  double exponent =
+      std::bit_cast<double>((bits >> 52) | std::bit_cast<uint64_t>(kIntegers)) - kIntegers - 1022;
+  double mantissa = std::bit_cast<double>((bits & kMantissa) | std::bit_cast<uint64_t>(0.5));
+  const bool small = mantissa < 0.7071067811865476;
+  mantissa = small ? mantissa * 2 : mantissa;
+  exponent = small ? exponent - 1 : exponent;
+  const double ratio = (mantissa - 1) / (mantissa + 1);
+  const double square = ratio * ratio;
+  double sum = 0;
+  for (size_t k = kInverseOdds.size(); k > 0; --k) sum = sum * square + kInverseOdds[k - 1];
+  return 2 * ratio * sum + exponent * kLn2;
+}
+
+inline double inline_exp(double x) {
+  const double shifted = x / kLn2 + 0.5;
+  const double nearest = shifted + 1.5 * kIntegers - 1.5 * kIntegers;
+  const double power = nearest > shifted ? nearest - 1 : nearest;
+  const double rest = x - power * kLn2;
+  double sum = 0;
+  for (size_t k = kInverseFactorials.size(); k > 0; --k)
+    sum = sum * rest + kInverseFactorials[k - 1];
+  const auto biased = std::bit_cast<uint64_t>(power + 1023 + kIntegers);
+  return sum * std::bit_cast<double>(biased << 52);
+}
+
+// Draws as `draw_one` does, a block at a time, then transforms the block.
+constexpr size_t kBlock = 256;
+template <class DrawOne, class Transform>
+void by_blocks(std::span<double> out, DrawOne draw_one, Transform transform) {
+  std::array<double, kBlock> first{}, second{};
+  for (size_t begin = 0; begin < out.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, out.size() - begin);
+    for (size_t i = 0; i < count; ++i) draw_one(first[i], second[i]);
+    double* const to = out.data() + begin;
+    for (size_t i = 0; i < count; ++i) to[i] = transform(first[i], second[i]);
+  }
+}
+
+inline double normal_of(double x, double square) {
+  return x * std::sqrt(-2 * inline_log(square) / square);
 }
 
 }  // namespace
@@ -78,6 +130,41 @@ double portable_laplace(Rng& rng) {
   const double draw = rng.uniform(-1, 1);
   const double magnitude = -portable_log(1 - std::abs(draw));
   return draw < 0 ? -magnitude : magnitude;
+}
+
+void portable_student_t(Rng& rng, double freedom, std::span<double> out) {
+  by_blocks(
+      out, [&](double& x, double& square) { square = disc(rng, x); },
+      [freedom](double x, double square) {
+        const double power = inline_exp(-2 / freedom * inline_log(square));
+        return x * std::sqrt(freedom * (power - 1) / square);
+      });
+}
+
+void portable_normal(Rng& rng, std::span<double> out) {
+  by_blocks(
+      out, [&](double& x, double& square) { square = disc(rng, x); }, normal_of);
+}
+
+void portable_laplace(Rng& rng, std::span<double> out) {
+  by_blocks(
+      out, [&](double& draw, double&) { draw = rng.uniform(-1, 1); },
+      [](double draw, double) {
+        const double magnitude = -inline_log(1 - std::abs(draw));
+        return draw < 0 ? -magnitude : magnitude;
+      });
+}
+
+void portable_mixture(Rng& rng, double share, double wide, double narrow, std::span<double> out) {
+  std::array<double, kBlock> factor{};
+  size_t drawn = 0, used = 0;
+  by_blocks(
+      out,
+      [&](double& x, double& square) {
+        factor[drawn++ % kBlock] = rng.chance(share) ? wide : narrow;
+        square = disc(rng, x);
+      },
+      [&](double x, double square) { return factor[used++ % kBlock] * normal_of(x, square); });
 }
 
 }  // namespace edgesage

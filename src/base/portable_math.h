@@ -3,6 +3,8 @@
 // not: networks built from a seed must be the same on every platform.
 #pragma once
 
+#include <span>
+
 #include "src/base/rng.h"
 
 namespace edgesage {
@@ -18,5 +20,13 @@ namespace edgesage {
 [[nodiscard]] double portable_student_t(Rng& rng, double freedom);
 [[nodiscard]] double portable_normal(Rng& rng);
 [[nodiscard]] double portable_laplace(Rng& rng);
+
+// As many calls of the above one after the other, bit for bit, in loops that compilers vectorise.
+void portable_student_t(Rng& rng, double freedom, std::span<double> out);
+void portable_normal(Rng& rng, std::span<double> out);
+void portable_laplace(Rng& rng, std::span<double> out);
+// With `share` the normal variate is multiplied by `wide`, else by `narrow`: for each, first
+// rng.chance(share), then the variate.
+void portable_mixture(Rng& rng, double share, double wide, double narrow, std::span<double> out);
 
 }  // namespace edgesage

@@ -28,21 +28,34 @@ constexpr Parameter kSpread =
 constexpr std::array<const Parameter*, 8> kParameters{
     &kPruned, &kSparsity, &kClustered, &kClusters, &kOddLayer, &kTail, &kShape, &kSpread};
 
-double variate(Rng& rng, int64_t shape, double freedom) {
+// Variates one after the other.
+void draw_variates(Rng& rng, int64_t shape, double freedom, std::span<double> out) {
   switch (shape) {
     case 1:
-      return portable_normal(rng);
+      return portable_normal(rng, out);
     case 2:
-      return portable_laplace(rng);
+      return portable_laplace(rng, out);
     case 3:
-      return rng.uniform(-1, 1);
-    case 4: {
-      const double deviation = rng.chance(0.15) ? 3 : 0.6;
-      return deviation * portable_normal(rng);
-    }
+      for (double& value : out) value = rng.uniform(-1, 1);
+      return;
+    case 4:
+      return portable_mixture(rng, 0.15, 3, 0.6, out);
     default:
-      return portable_student_t(rng, freedom);
+      return portable_student_t(rng, freedom, out);
   }
+}
+
+// Calls f(i, channel) for each value.
+template <class F>
+void for_each_value(size_t count, size_t channels, size_t taps, bool channel_last, F f) {
+  if (channel_last) {
+    for (size_t i = 0, channel = 0; i < count;
+         ++i, channel = channel + 1 == channels ? 0 : channel + 1)
+      f(i, channel);
+    return;
+  }
+  for (size_t i = 0, channel = 0; i < count; ++channel)
+    for (size_t tap = 0; tap < taps; ++tap, ++i) f(i, channel);
 }
 
 // Zeroes the smallest magnitudes.
@@ -105,38 +118,45 @@ void TrainedWeights::fill_each(const FilterLayout& layout, const Filter& filter,
                                std::span<int8_t> stored) const {
   const auto channels = static_cast<size_t>(layout.channels);
   const auto taps = static_cast<size_t>(layout.taps);
-  const auto channel_of = [&](size_t i) { return layout.channel_last ? i % channels : i / taps; };
+  const auto for_each = [&](auto f) {
+    for_each_value(stored.size(), channels, taps, layout.channel_last, f);
+  };
   std::vector<double> deviation(channels);
   for (double& value : deviation) value = portable_exp(filter.spread * portable_normal(rng));
+  std::vector<double> variates(stored.size());
+  draw_variates(rng, filter.shape, filter.freedom, variates);
   std::vector<float> values(stored.size());
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] =
-        static_cast<float>(deviation[channel_of(i)] * variate(rng, filter.shape, filter.freedom));
+  for_each([&](size_t i, size_t channel) {
+    values[i] = static_cast<float>(deviation[channel] * variates[i]);
+  });
   prune(values, filter.sparsity);
 
   const bool per_channel = layout.kind != OpKind::kFullyConnected;
   std::vector<float> largest(per_channel ? channels : 1, 1e-30F);
-  const auto scale_of = [&](size_t i) -> float& {
-    return largest[per_channel ? channel_of(i) : 0];
-  };
-  for (size_t i = 0; i < values.size(); ++i)
-    scale_of(i) = std::max(scale_of(i), std::abs(values[i]));
+  for_each([&](size_t i, size_t channel) {
+    float& most = largest[per_channel ? channel : 0];
+    most = std::max(most, std::abs(values[i]));
+  });
   // A symmetric grid; an even number of values cannot hold zero in its middle, so one end is left
   // out.
   const double half = clusters_ > 0 ? static_cast<double>(clusters_ / 2) : 127;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double step = std::floor(static_cast<double>(values[i]) / scale_of(i) * half + 0.5);
+  for_each([&](size_t i, size_t channel) {
+    const double scale = largest[per_channel ? channel : 0];
+    const double step = std::floor(static_cast<double>(values[i]) / scale * half + 0.5);
     const double kept = clusters_ > 0 ? std::max(step, 1 - half) : step;
     stored[i] = static_cast<int8_t>(std::floor(kept * 127 / half + 0.5));
-  }
+  });
 }
 
 const std::vector<float>& TrainedWeights::table(int64_t shape) {
   std::vector<float>& made = tables_[static_cast<size_t>(shape)];
   if (!made.empty()) return made;
   Rng rng(seed_ + static_cast<uint64_t>(shape), "weight table");
-  made.resize(kTableSize);
-  for (float& value : made) value = static_cast<float>(variate(rng, shape, std::max(2.2, tail_)));
+  std::vector<double> variates(kTableSize);
+  draw_variates(rng, shape, std::max(2.2, tail_), variates);
+  made.assign(kTableSize, 0);
+  std::ranges::transform(variates, made.begin(),
+                         [](double value) { return static_cast<float>(value); });
   return made;
 }
 
