@@ -176,7 +176,7 @@ const Result<ModelLibrary>& default_model_library() {
     if (data == nullptr)
       return bad("EDGESAGE_DATA_DIR",
                  "is not set; networks named mutation/... need the folder whose subfolder models "
-                 "holds the files they were made of, or --models");
+                 "holds the files they were made of");
     return ModelLibrary::open(fs::path(data) / "models");
   }();
   return kLibrary;
