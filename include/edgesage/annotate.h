@@ -19,6 +19,8 @@ struct AnnotationPass {
   int64_t duplicates = 0;   // of networks measured under another name
   int64_t passed_over = 0;  // their channels are no multiples of what was asked for
   double seconds = 0;
+  double worker_seconds = 0;  // summed over the workers: waiting for their answers
+  double build_seconds = 0;   // making the networks, beside the measuring
 };
 
 struct AnnotationSummary {

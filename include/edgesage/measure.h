@@ -39,7 +39,7 @@ struct MeasuredModel {
   // By name: "latency_ms", "first_latency_ms", "load_ms", "sram_bytes", ...
   std::map<std::string, double> quantities;
   std::map<std::string, std::string> missing;  // quantity -> reason
-  // The table of costs that quantities["energy_mj"] is modelled with; empty: the device measured
+  // The table of costs that quantities["energy_mj"] is modelled with; empty: the device gave
   // it.
   std::string energy_table;
   std::optional<TimingSeries> series;  // empty for a compiler's estimate

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,34 @@ struct StoreSummary {
   int64_t duplicates = 0;
   std::vector<StoreDevice> devices;
   std::vector<StoreFailure> failures;  // most frequent first
+};
+
+// One key that two stores measured with different results; ours is kept.
+struct StoreConflict {
+  std::string network, device, host_fingerprint;
+  int32_t repeat = 0;
+  std::string quantity;  // the first that differs
+  std::optional<double> ours, theirs;
+};
+
+// What a store took over from another.
+struct StoreMergePart {
+  std::string file;
+  int64_t networks_added = 0;
+  int64_t measurements_added = 0;
+  int64_t already_there = 0;            // measured in both: kept once
+  int64_t conflicts = 0;                // of them, with another result
+  std::vector<StoreConflict> examples;  // of the conflicts
+};
+
+struct StoreMergeSummary {
+  std::string file;
+  std::vector<StoreMergePart> parts;
+  [[nodiscard]] bool has_conflicts() const {
+    for (const StoreMergePart& part : parts)
+      if (part.conflicts > 0) return true;
+    return false;
+  }
 };
 
 }  // namespace edgesage

@@ -68,7 +68,8 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
   for (const AnnotatePass& pass : report.passes)
     summary.passes.push_back({pass.device, pass.host_fingerprint, pass.repeat, pass.workers,
                               pass.names, pass.measured, pass.failed, pass.already, pass.duplicates,
-                              pass.passed_over, pass.seconds});
+                              pass.passed_over, pass.seconds, pass.worker_seconds,
+                              pass.build_seconds});
   return summary;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "src/base/file.h"
 #include "src/base/hash.h"
@@ -12,6 +13,7 @@
 #include "src/devices/energy.h"
 #include "src/learn/feature_build.h"
 #include "src/learn/label_energy.h"
+#include "src/learn/label_folder.h"
 
 namespace edgesage::app {
 namespace {
@@ -23,6 +25,32 @@ Result<std::optional<EnergyTable>> energy_table(const Context& context, const La
   if (const auto catalog = load_devices(context))
     if (auto found = catalog->find(device)) description = std::move(*found);
   return energy_table_of(description, context.places, request.energy_table);
+}
+
+// A file, or the labels of one device and host in a folder.
+Result<std::vector<LabelRow>> read_label_set(const LabelRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(const auto files, label_files(request.labels, request.device));
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<LabelRow> rows, read_label_files(files));
+  if (!request.host_fingerprint.empty())
+    std::erase_if(rows, [&](const LabelRow& row) {
+      return row.host_fingerprint != request.host_fingerprint;
+    });
+  std::set<std::string> devices, hosts;
+  for (const LabelRow& row : rows) {
+    devices.insert(row.device);
+    hosts.insert(row.host_fingerprint);
+  }
+  const auto refuse = [&](const char* what, const char* flag, const std::set<std::string>& found) {
+    const std::vector<std::string> names(found.begin(), found.end());
+    return make_error(
+        ErrorCode::kInvalidArgument, request.labels,
+        fmt::format("has labels of several {} ({}), which are never mixed; choose one "
+                    "({})",
+                    what, join(names, ", "), flag));
+  };
+  if (devices.size() > 1) return refuse("devices", "--device", devices);
+  if (hosts.size() > 1) return refuse("hosts", "--host", hosts);
+  return rows;
 }
 
 Result<std::vector<LabelRow>> read_rows(const Context& context, const LabelRequest& request) {
@@ -38,7 +66,7 @@ Result<std::vector<LabelRow>> read_rows(const Context& context, const LabelReque
     EDGESAGE_ASSIGN_OR_RETURN(rows, labels_of(store, {request.device, request.host_fingerprint,
                                                       request.runtime_version}));
   } else {
-    EDGESAGE_ASSIGN_OR_RETURN(rows, read_labels(request.labels));
+    EDGESAGE_ASSIGN_OR_RETURN(rows, read_label_set(request));
   }
   const std::string& where = request.store.empty() ? request.labels : request.store;
   if (rows.empty()) return make_error(ErrorCode::kInvalidArgument, where, "there are no labels");
@@ -87,13 +115,16 @@ Result<std::vector<Quantity>> wanted_quantities(const LabelRequest& request,
   return quantities;
 }
 
-// A label file is known by its bytes, without reading it; a store by the labels taken from it.
+// Label files are known by their bytes, without reading them; a store by the labels taken from it.
 Result<std::string> hash_of_file(const LabelRequest& request) {
-  EDGESAGE_ASSIGN_OR_RETURN(const auto file,
-                            MappedFile::open(request.labels, ErrorCode::kBadStore));
+  EDGESAGE_ASSIGN_OR_RETURN(const auto paths, label_files(request.labels, request.device));
   Hasher hasher;
-  hasher.add_bytes(file->bytes());
-  return hasher.hex();
+  for (const std::filesystem::path& path : paths) {
+    EDGESAGE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path, ErrorCode::kBadStore));
+    hasher.add_bytes(file->bytes());
+  }
+  return request.host_fingerprint.empty() ? hasher.hex()
+                                          : hasher.hex() + '@' + request.host_fingerprint;
 }
 
 std::string hash_of_rows(const std::vector<LabelRow>& rows) {
@@ -130,7 +161,14 @@ class FeatureLoader {
  private:
   [[nodiscard]] std::filesystem::path place() const {
     if (!request_.features.empty()) return request_.features;
-    if (request_.store.empty()) return request_.labels + ".features";
+    if (request_.store.empty()) {
+      std::string labels = request_.labels;
+      while (labels.size() > 1 && labels.ends_with('/')) labels.pop_back();
+      std::error_code ignored;
+      if (!request_.device.empty() && std::filesystem::is_directory(labels, ignored))
+        labels += '.' + request_.device;
+      return labels + ".features";
+    }
     return fmt::format("{}.{}.features", request_.store, request_.device);
   }
 

@@ -13,11 +13,11 @@
 namespace edgesage::app {
 
 struct LabelRequest {
-  std::string store;                    // one of the two
-  std::string labels;                   // a label file (src/learn/label_file.h)
-  std::string device;                   // may be empty for a label file, which is of one device
-  std::string host_fingerprint;         // where the store has several
-  std::string runtime_version;          // where the store has several
+  std::string store;             // one of the two
+  std::string labels;            // a label file (src/learn/label_file.h) or folder (label_folder.h)
+  std::string device;            // may be empty for label files of one device
+  std::string host_fingerprint;  // where the store or folder has several
+  std::string runtime_version;   // where the store has several
   std::vector<std::string> quantities;  // empty: all that can be learnt and the device reports
   // Where the networks' features are kept (src/learn/feature_file.h), so that they are extracted
   // once. Empty: beside the labels, or for this run alone where that cannot be written.

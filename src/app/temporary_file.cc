@@ -12,6 +12,12 @@ namespace edgesage::app {
 
 Result<TemporaryFile> TemporaryFile::of_standard_input(std::string_view ending) {
   EDGESAGE_ASSIGN_OR_RETURN(const auto input, MappedFile::open("-", ErrorCode::kBadModel));
+  EDGESAGE_ASSIGN_OR_RETURN(TemporaryFile file, make(ending));
+  EDGESAGE_RETURN_IF_ERROR(write_file(file.path(), input->bytes()));
+  return file;
+}
+
+Result<TemporaryFile> TemporaryFile::make(std::string_view ending) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   std::string name = (folder / "edgesage-XXXXXX").string() + std::string(ending);
@@ -21,9 +27,7 @@ Result<TemporaryFile> TemporaryFile::of_standard_input(std::string_view ending) 
         ErrorCode::kInternal, folder.string(),
         "cannot make a temporary file; set TMPDIR to a directory that can be written");
   close(descriptor);
-  TemporaryFile file{name};
-  EDGESAGE_RETURN_IF_ERROR(write_file(file.path(), input->bytes()));
-  return file;
+  return TemporaryFile{name};
 }
 
 TemporaryFile::~TemporaryFile() {

@@ -12,6 +12,8 @@ class TemporaryFile {
  public:
   // All of standard input. kBadModel when it cannot be read, kInternal when there is no place.
   static Result<TemporaryFile> of_standard_input(std::string_view ending);
+  // Empty; kInternal when there is no place.
+  static Result<TemporaryFile> make(std::string_view ending);
   ~TemporaryFile();
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&& other) noexcept;

@@ -37,7 +37,9 @@ std::string annotate_json(const AnnotationSummary& summary) {
                       {"already", pass.already},
                       {"duplicates", pass.duplicates},
                       {"passed_over", pass.passed_over},
-                      {"seconds", pass.seconds}});
+                      {"seconds", pass.seconds},
+                      {"worker_seconds", pass.worker_seconds},
+                      {"build_seconds", pass.build_seconds}});
   return to_text({{"schema_version", kSchemaVersion},
                   {"store", summary.store},
                   {"passes", passes},

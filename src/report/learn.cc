@@ -45,6 +45,9 @@ std::string labels_text(const LabelFile& labels) {
   if (labels.not_measured + labels.constants > 0)
     text += fmt::format("left out: {} without a label, {} that compute nothing\n",
                         grouped(labels.not_measured), grouped(labels.constants));
+  if (!labels.parts.empty())
+    text +=
+        fmt::format("{} files, and {} failures\n", labels.parts.size(), grouped(labels.failures));
   if (labels.repeated > 0)
     text += fmt::format("{} rows repeat a network; the least value is kept\n",
                         grouped(labels.repeated));
@@ -62,7 +65,9 @@ std::string labels_json(const LabelFile& labels) {
                   {"not_measured", labels.not_measured},
                   {"constants", labels.constants},
                   {"repeated", labels.repeated},
-                  {"file_bytes", labels.file_bytes}},
+                  {"file_bytes", labels.file_bytes},
+                  {"parts", labels.parts},
+                  {"failures", labels.failures}},
                  2) +
          '\n';
 }

@@ -65,4 +65,46 @@ std::string store_json(const StoreSummary& store) {
          '\n';
 }
 
+std::string store_merge_text(const StoreMergeSummary& merge) {
+  TextTable table({"from", ">networks", ">measurements", ">already there", ">conflicts"});
+  for (const StoreMergePart& part : merge.parts)
+    table.add({part.file, grouped(part.networks_added), grouped(part.measurements_added),
+               grouped(part.already_there), grouped(part.conflicts)});
+  std::string text = merge.file + ": added\n" + table.render("  ");
+  const auto shown_value = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string("nothing");
+  };
+  for (const StoreMergePart& part : merge.parts)
+    for (const StoreConflict& conflict : part.examples)
+      text +=
+          fmt::format("  conflict: {} of {} on {} (repeat {}) is {} here, {} in {}; ours is kept\n",
+                      conflict.quantity, conflict.network, conflict.device, conflict.repeat,
+                      shown_value(conflict.ours), shown_value(conflict.theirs), part.file);
+  return text;
+}
+
+std::string store_merge_json(const StoreMergeSummary& merge) {
+  Json parts = Json::array();
+  for (const StoreMergePart& part : merge.parts) {
+    Json examples = Json::array();
+    for (const StoreConflict& conflict : part.examples)
+      examples.push_back({{"network", conflict.network},
+                          {"device", conflict.device},
+                          {"host_fingerprint", text_or_null(conflict.host_fingerprint)},
+                          {"repeat", conflict.repeat},
+                          {"quantity", conflict.quantity},
+                          {"ours", or_null(conflict.ours)},
+                          {"theirs", or_null(conflict.theirs)}});
+    parts.push_back({{"store", part.file},
+                     {"networks_added", part.networks_added},
+                     {"measurements_added", part.measurements_added},
+                     {"already_there", part.already_there},
+                     {"conflicts", part.conflicts},
+                     {"examples", std::move(examples)}});
+  }
+  return to_text({{"schema_version", kSchemaVersion}, {"store", merge.file}, {"merged", parts}},
+                 2) +
+         '\n';
+}
+
 }  // namespace edgesage::report

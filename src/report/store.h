@@ -10,4 +10,7 @@ namespace edgesage::report {
 [[nodiscard]] std::string store_text(const StoreSummary& store);
 [[nodiscard]] std::string store_json(const StoreSummary& store);
 
+[[nodiscard]] std::string store_merge_text(const StoreMergeSummary& merge);
+[[nodiscard]] std::string store_merge_json(const StoreMergeSummary& merge);
+
 }  // namespace edgesage::report

@@ -83,10 +83,20 @@ struct StoreInfo {
   std::vector<FailureCount> failures;  // most frequent first
 };
 
+// One key, measured in both stores with different results.
+struct MergeConflict {
+  std::string network, device, host_fingerprint;
+  int32_t repeat = 0;
+  std::string quantity;  // the first that differs
+  std::optional<double> ours, theirs;
+};
+
 struct MergeReport {
   int64_t networks_added = 0;
   int64_t measurements_added = 0;
-  int64_t already_there = 0;  // the same key was measured here too; ours is kept
+  int64_t already_there = 0;            // the same key was measured here too; ours is kept
+  int64_t conflicts = 0;                // of them, those that say something else
+  std::vector<MergeConflict> examples;  // of the conflicts, at most ten
 };
 
 }  // namespace edgesage

@@ -31,6 +31,8 @@ class Store {
  public:
   // Takes the next free repeat of the network, device and host.
   static constexpr int32_t kNextRepeat = -1;
+  // What Vela differs by between two runs on one network.
+  static constexpr double kMergeTolerance = 1e-4;
 
   // A file of a newer schema, of another program, or damaged is kBadStore, with the remedy.
   static Result<Store> open(const std::filesystem::path& path, StoreMode mode);
@@ -69,9 +71,13 @@ class Store {
       const MeasurementFilter& filter) const;
 
   [[nodiscard]] Result<StoreInfo> info() const;
-  // Takes over what another store holds and this one does not, in one transaction. Networks that
-  // turn out to have one graph are marked as duplicates of the first.
-  [[nodiscard]] Result<MergeReport> merge(const std::filesystem::path& other);
+  // Takes over what another store holds and this one does not, in one transaction: all of it or, on
+  // an error, nothing. Networks that turn out to have one graph are marked as duplicates of the
+  // first. A key that was measured in both keeps ours; where a quantity differs by more than
+  // `tolerance` (relative), that is a conflict and reported. kBadStore when a sampled network's
+  // name stands for another graph there: the other store is of another build of its space.
+  [[nodiscard]] Result<MergeReport> merge(const std::filesystem::path& other,
+                                          double tolerance = kMergeTolerance);
   // Reads everything once: the file's own integrity check, and every record. Costs a full read.
   [[nodiscard]] Status verify() const;
 

@@ -1,8 +1,7 @@
-// What a store holds as a whole: counts, merging, checking.
+// What a store holds as a whole: counts, checking.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "src/store/schema.h"
 #include "src/store/store.h"
@@ -26,77 +25,8 @@ FROM measurements m JOIN networks n ON n.id = m.network
 WHERE m.error <> '' GROUP BY m.device_name, m.error ORDER BY count(*) DESC, 1, 2
 )sql";
 
-// Same content, same network: the columns that identify one.
-constexpr const char* kSameNetwork =
-    "n.name = o.name AND n.graph_hash = o.graph_hash AND n.weights_hash = o.weights_hash";
-
-constexpr const char* kMarkDuplicates = R"sql(
-UPDATE networks SET duplicate_of = (SELECT min(first.id) FROM networks first
-  WHERE first.graph_hash = networks.graph_hash AND first.file_name = '')
-WHERE file_name = '' AND id > (SELECT min(first.id) FROM networks first
-  WHERE first.graph_hash = networks.graph_hash AND first.file_name = '')
-)sql";
-
-// Measurements of the other store beside the ids that their parts have in this one.
-constexpr const char* kTheirs = R"sql(
-FROM other.measurements m JOIN other.networks o ON o.id = m.network
-JOIN main.networks n ON n.name = o.name AND n.graph_hash = o.graph_hash
-  AND n.weights_hash = o.weights_hash
-)sql";
-
-constexpr const char* kParts = R"sql(
-JOIN other.devices od ON od.id = m.device
-JOIN main.devices d ON d.name = od.name AND d.runtime = od.runtime
-  AND d.runtime_version = od.runtime_version
-JOIN other.protocols op ON op.id = m.protocol JOIN main.protocols p ON p.hash = op.hash
-JOIN other.environments oe ON oe.id = m.environment JOIN main.environments e ON e.hash = oe.hash
-JOIN other.reasons oreason ON oreason.id = m.missing JOIN main.reasons r ON r.hash = oreason.hash
-)sql";
-
 int64_t count_of(SQLite::Database& db, const std::string& what) {
   return db.execAndGet("SELECT count(*) FROM " + what).getInt64();
-}
-
-MergeReport merge_attached(SQLite::Database& db) {
-  MergeReport report;
-  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-  report.networks_added = db.exec(fmt::format(
-      "INSERT INTO main.networks(name, graph_hash, weights_hash, file_name, file_bytes, macs) "
-      "SELECT name, graph_hash, weights_hash, file_name, file_bytes, macs FROM other.networks o "
-      "WHERE NOT EXISTS (SELECT 1 FROM main.networks n WHERE {}) ORDER BY o.id",
-      kSameNetwork));
-  db.exec(kMarkDuplicates);
-  db.exec(
-      fmt::format("INSERT OR IGNORE INTO main.files(network, bytes) SELECT n.id, f.bytes FROM "
-                  "other.files f JOIN other.networks o ON o.id = f.network "
-                  "JOIN main.networks n ON {}",
-                  kSameNetwork));
-  db.exec(
-      "INSERT OR IGNORE INTO main.devices(name, runtime, runtime_version) "
-      "SELECT name, runtime, runtime_version FROM other.devices ORDER BY id");
-  for (const char* table : {"protocols", "environments", "reasons"})
-    db.exec(
-        fmt::format("INSERT OR IGNORE INTO main.{0}(hash, json) "
-                    "SELECT hash, json FROM other.{0} ORDER BY id",
-                    table));
-  // Their measurement is worth more than our failure.
-  db.exec(
-      fmt::format("DELETE FROM main.measurements WHERE error <> '' AND "
-                  "(network, device_name, host_fingerprint, repeat) IN "
-                  "(SELECT n.id, m.device_name, m.host_fingerprint, m.repeat {} "
-                  "WHERE m.error = '')",
-                  kTheirs));
-  report.measurements_added = db.exec(fmt::format(
-      "INSERT OR IGNORE INTO main.measurements(network, device_name, device, host_fingerprint, "
-      "repeat, protocol, environment, time_unix_ms, statistic, quantities, missing, stationary, "
-      "cpu_operators, operator_unit, samples, operators, error) SELECT n.id, m.device_name, d.id, "
-      "m.host_fingerprint, m.repeat, p.id, e.id, m.time_unix_ms, m.statistic, m.quantities, "
-      "r.id, m.stationary, m.cpu_operators, m.operator_unit, m.samples, m.operators, m.error "
-      "{} {} ORDER BY m.id",
-      kTheirs, kParts));
-  report.already_there = count_of(db, "other.measurements") - report.measurements_added;
-  transaction.commit();
-  return report;
 }
 
 }  // namespace
@@ -129,25 +59,6 @@ Result<StoreInfo> Store::info() const {
                                failures.getColumn(2).getInt64(),
                                failures.getColumn(3).getString()});
     return info;
-  });
-}
-
-Result<MergeReport> Store::merge(const std::filesystem::path& other) {
-  // Opening it checks that it exists and has our schema.
-  EDGESAGE_RETURN_IF_ERROR(Store::open(other, StoreMode::kRead));
-  std::error_code ignored;
-  if (std::filesystem::equivalent(path(), other, ignored))
-    return make_error(ErrorCode::kInvalidArgument, other.string(),
-                      "a store cannot be merged into itself; give another one");
-  return impl_->guarded([&](SQLite::Database& db) -> Result<MergeReport> {
-    SQLite::Statement attach(db, "ATTACH DATABASE ? AS other");
-    attach.bind(1, other.string());
-    attach.exec();
-    struct Detach {
-      SQLite::Database& db;
-      ~Detach() { db.tryExec("DETACH DATABASE other"); }
-    } const detach{db};
-    return merge_attached(db);
   });
 }
 

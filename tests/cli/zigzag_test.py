@@ -60,7 +60,7 @@ class Zigzag(ToolTest):
         self.assertIsNone(entry["error"])
         self.assertEqual(entry["runtime"], "zigzag")
         self.assertEqual(entry["latency_ms"]["statistic"], "estimate")
-        self.assertGreater(entry["energy_mj"], 0)
+        self.assertGreater(entry["energy_mj"]["value"], 0)
         cycles = sum(op["cycles"] for op in entry["operators"])
         self.assertAlmostEqual(cycles / (500e6) * 1e3 / entry["latency_ms"]["value"], 1, 9)
         self.assertIn("modelled", entry["protocol"]["energy_source"])

@@ -382,5 +382,76 @@ TEST(Store, MergeTakesOverWhatIsNew) {
   EXPECT_TRUE(a.verify());
 }
 
+// A store with one network measured on some devices.
+void fill(const std::filesystem::path& path, const NetworkRecord& network,
+          const std::vector<Measurement>& measurements) {
+  Store store = open_store(path);
+  const auto id = store.add_network(network);
+  for (const Measurement& m : measurements) ASSERT_TRUE(store.add_measurement(*id, m, 0));
+}
+
+TEST(Store, MergeReportsWhatWasMeasuredTwiceWithAnotherResult) {
+  const test::TempDir dir;
+  Rng rng(9);
+  Measurement same = sample_measurement(rng, "a"), near = sample_measurement(rng, "b"),
+              far = sample_measurement(rng, "c"), gone = sample_measurement(rng, "d");
+  const NetworkRecord network = sample_network(0);
+  fill(dir.path() / "ours.db", network, {same, near, far, gone});
+  near.quantities["latency_ms"] *= 1 + 5e-5;
+  far.quantities["sram_bytes"] += 1 + 0.01 * far.quantities["sram_bytes"];
+  gone.quantities.erase("cycles_total");
+  fill(dir.path() / "theirs.db", network, {same, near, far, gone});
+  Store ours = open_store(dir.path() / "ours.db");
+  const auto report = ours.merge(dir.path() / "theirs.db");
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_EQ(report->measurements_added, 0);
+  EXPECT_EQ(report->already_there, 4);
+  EXPECT_EQ(report->conflicts, 2);
+  ASSERT_EQ(report->examples.size(), 2u);
+  EXPECT_EQ(report->examples[0].device, "c");
+  EXPECT_EQ(report->examples[0].quantity, "sram_bytes");
+  EXPECT_EQ(report->examples[0].theirs, far.quantities["sram_bytes"]);
+  EXPECT_EQ(report->examples[1].quantity, "cycles_total");
+  EXPECT_FALSE(report->examples[1].theirs);
+  // Ours are kept.
+  EXPECT_NE(ours.measurements(everything())->at(2).measurement.quantities, far.quantities);
+}
+
+TEST(Store, MergeKeepsMachinesApart) {
+  const test::TempDir dir;
+  Rng rng(10);
+  Measurement here = sample_measurement(rng, "host-litert"), there = here;
+  there.host_fingerprint = "host-b";
+  there.quantities["latency_ms"] *= 2;
+  fill(dir.path() / "here.db", sample_network(0), {here});
+  fill(dir.path() / "there.db", sample_network(0), {there});
+  Store store = open_store(dir.path() / "here.db");
+  const auto report = store.merge(dir.path() / "there.db");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->measurements_added, 1);
+  EXPECT_EQ(report->conflicts, 0);
+  const auto info = store.info();
+  ASSERT_TRUE(info);
+  ASSERT_EQ(info->groups.size(), 2u);
+  EXPECT_EQ(info->groups[0].host_fingerprint, "host-a");
+  EXPECT_EQ(info->groups[1].host_fingerprint, "host-b");
+}
+
+TEST(Store, MergeOfAnotherBuildOfASpaceChangesNothing) {
+  const test::TempDir dir;
+  Rng rng(11);
+  fill(dir.path() / "ours.db", sample_network(0), {sample_measurement(rng, "a")});
+  NetworkRecord rebuilt = sample_network(0);
+  rebuilt.graph_hash = "another";
+  fill(dir.path() / "theirs.db", rebuilt, {sample_measurement(rng, "a")});
+  Store store = open_store(dir.path() / "ours.db");
+  const auto report = store.merge(dir.path() / "theirs.db");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kBadStore);
+  EXPECT_NE(report.error().message.find(rebuilt.name), std::string::npos);
+  EXPECT_EQ(store.networks()->size(), 1u);
+  EXPECT_EQ(store.measurements(everything())->size(), 1u);
+}
+
 }  // namespace
 }  // namespace edgesage

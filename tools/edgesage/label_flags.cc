@@ -4,7 +4,9 @@ namespace edgesage::cli {
 
 void add_label_flags(CLI::App& command, app::LabelRequest& request) {
   command.add_option("--store", request.store, "Store with the labels")->type_name("FILE");
-  command.add_option("--labels", request.labels, "Label file (.csv.zst), instead of a store")
+  command
+      .add_option("--labels", request.labels,
+                  "Label file (.csv.zst) or folder of them, instead of a store")
       ->type_name("FILE");
   command.add_option("--device", request.device, "Device whose labels are taken")
       ->type_name("DEVICE");

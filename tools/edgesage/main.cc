@@ -22,7 +22,7 @@ constexpr Command kCommands[] = {
     {"generate", "Sample networks of a search space as .tflite files", declare_generate},
     {"annotate", "Sample networks in bulk and measure them; resumable", declare_annotate},
     {"store", "What a store of measurements holds", declare_store},
-    {"dataset", "Labels of a store as a file", declare_dataset},
+    {"dataset", "Labels as files: export, import, info, verify", declare_dataset},
     {"sample", "Which networks to measure first and next", declare_sample},
     {"calibrate", "Learn a device in one command, from about 100 measurements", declare_calibrate},
     {"train", "Learn a predictor from labels", declare_train},
