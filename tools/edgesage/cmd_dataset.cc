@@ -19,9 +19,9 @@ struct Options {
 constexpr const char* kExportExample =
     "  edgesage dataset export --store labels.sqlite --device ethos-u55-256 -o labels.csv.zst\n"
     "  edgesage dataset export --store labels.sqlite --device ethos-u55-256 -o labels/edgedlperf";
-constexpr const char* kInfoExample = "  edgesage dataset info labels/ethos-u55-256.csv.zst";
+constexpr const char* kInfoExample = "  edgesage dataset info labels/edgedlperf";
 constexpr const char* kVerifyExample =
-    "  edgesage dataset verify labels/ethos-u55-256.csv.zst --count 200 --workers 2";
+    "  edgesage dataset verify labels/edgedlperf --count 200 --workers 2";
 constexpr const char* kImportExample =
     "  edgesage dataset import cells.csv --space nas-bench-201 --code-column arch_str "
     "--label-column pi_ms --device raspberry-pi -o labels.csv.zst";

@@ -12,8 +12,7 @@ struct Options {
 };
 
 constexpr const char* kInfoExample = "  edgesage store info labels.sqlite";
-constexpr const char* kMergeExample =
-    "  edgesage store merge all.sqlite shard-0.sqlite shard-1.sqlite";
+constexpr const char* kMergeExample = "  edgesage store merge all.sqlite labels.sqlite";
 
 }  // namespace
 
