@@ -16,7 +16,7 @@
 namespace edgesage {
 
 inline constexpr int kWorkerProtocolMajor = 1;
-inline constexpr int kWorkerProtocolMinor = 2;
+inline constexpr int kWorkerProtocolMinor = 3;
 
 struct WorkerLimits {
   std::chrono::milliseconds hello{30'000};    // from the start to `hello`

@@ -13,6 +13,7 @@
 #include "src/spaces/mobile_classifier.h"
 #include "src/spaces/model_library.h"
 #include "src/spaces/published.h"
+#include "src/spaces/reference_networks.h"
 #include "src/spaces/residual_classifier.h"
 #include "src/spaces/segmentation.h"
 #include "src/spaces/super_resolution.h"
@@ -212,6 +213,10 @@ Result<NetworkName> NetworkName::parse(std::string_view text) {
     EDGESAGE_ASSIGN_OR_RETURN(std::string code, canonical_code(parts[0], parts[1]));
     return NetworkName{parts[0], kPublishedVersion, 0, std::move(code)};
   }
+  if (parts.size() == 2 && parts[0] == kReferenceSpace) {
+    EDGESAGE_ASSIGN_OR_RETURN(std::string code, canonical_reference(parts[1]));
+    return NetworkName{parts[0], kPublishedVersion, 0, std::move(code)};
+  }
   if (parts.size() != 3)
     return bad_name(text, "a network is named space/version/seed, as in mobile-classifier/1/4711");
   NetworkName name{.space = parts[0]};
@@ -233,6 +238,7 @@ Result<NetworkName> NetworkName::parse(std::string_view text) {
 }
 
 Result<Graph> build_network(const NetworkName& name, const BuildNetworkOptions& options) {
+  if (name.space == kReferenceSpace) return build_reference(name.code, options.published_weights);
   const std::string text = name.to_string();
   if (name.space == kMutationSpace) return build_mutation(name, options);
   EDGESAGE_ASSIGN_OR_RETURN(const Space* space, find_space(name.space, name.version, text));

@@ -138,6 +138,26 @@ void drop_block(Graph& graph, const Block& block) {
   refit_bias_scales(graph);
 }
 
+std::vector<int32_t> drop_blocks(Graph& graph, std::span<const Block> blocks) {
+  // From the last to the first: what reads a dropped block's input may have to read another's.
+  std::vector<Block> order(blocks.begin(), blocks.end());
+  std::ranges::sort(order, [](const Block& a, const Block& b) {
+    return a.operators.back() > b.operators.back();
+  });
+  for (const Block& block : order)
+    for (Operator& op : graph.main().operators) replace_input(op, block.output, block.input);
+  std::vector<int32_t> old_tensor = remove_unused(graph);
+  const std::vector<Operator> before = graph.main().operators;
+  refit_bias_scales(graph, BiasValues::kReal);
+  // Biases of other scales are tensors of their own, behind the others.
+  old_tensor.resize(graph.main().tensors.size(), kNoTensor);
+  for (size_t i = 0; i < before.size(); ++i)
+    for (size_t k = 0; k < before[i].inputs.size(); ++k)
+      if (const int32_t now = graph.main().operators[i].inputs[k]; now != before[i].inputs[k])
+        old_tensor[static_cast<size_t>(now)] = old_tensor[static_cast<size_t>(before[i].inputs[k])];
+  return old_tensor;
+}
+
 void repeat_block(Graph& graph, const Block& block) {
   Subgraph& main = graph.main();
   std::map<int32_t, int32_t> copies{{block.input, block.output}};

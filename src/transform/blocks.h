@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "edgesage/result.h"
@@ -25,6 +26,10 @@ struct Block {
 
 // The block's readers read its input instead. The block is gone.
 void drop_block(Graph& graph, const Block& block);
+
+// Several blocks of one graph at once, each by what shape_keeping_blocks says of it; biases keep
+// their real values. For each tensor that is left its number before.
+std::vector<int32_t> drop_blocks(Graph& graph, std::span<const Block> blocks);
 
 // The block once more behind itself, with the same constants.
 void repeat_block(Graph& graph, const Block& block);

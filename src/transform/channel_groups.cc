@@ -75,8 +75,12 @@ class Atoms {
 
 class Dependencies {
  public:
-  explicit Dependencies(const Graph& graph)
-      : graph_(graph), subgraph_(graph.main()), atoms_(subgraph_), uses_(use_counts(subgraph_)) {}
+  Dependencies(const Graph& graph, const ChannelGroupOptions& options)
+      : graph_(graph),
+        subgraph_(graph.main()),
+        options_(options),
+        atoms_(subgraph_),
+        uses_(use_counts(subgraph_)) {}
 
   Atoms run() && {
     for (const int32_t tensor : subgraph_.inputs) atoms_.fix(tensor, "it enters the graph");
@@ -151,6 +155,7 @@ class Dependencies {
       return "has a bias that is computed or shared";
     const int64_t in = atoms_.width(from), out = atoms_.width(to);
     if (in == 0 || out % in != 0) return "has channels that are not known";
+    if (in == 1 && options_.free_multiplier) return nullptr;
     const int64_t multiplier = out / in;
     for (int64_t c = 0; c < out; ++c)
       atoms_.join(atoms_.atom(from, c / multiplier), atoms_.atom(to, c));
@@ -359,6 +364,7 @@ class Dependencies {
 
   const Graph& graph_;
   const Subgraph& subgraph_;
+  const ChannelGroupOptions& options_;
   Atoms atoms_;
   std::vector<int32_t> uses_;
 };
@@ -463,8 +469,8 @@ int64_t ChannelGroups::channels(const std::vector<ChannelRun>& of) const {
   return sum;
 }
 
-ChannelGroups channel_groups(const Graph& graph) {
-  return Grouping(Dependencies(graph).run()).run();
+ChannelGroups channel_groups(const Graph& graph, const ChannelGroupOptions& options) {
+  return Grouping(Dependencies(graph, options).run()).run();
 }
 
 std::vector<ChannelRun> flattened_runs(const ChannelGroups& groups, const Subgraph& subgraph,

@@ -52,8 +52,15 @@ struct ChannelGroups {
   [[nodiscard]] int64_t channels(const std::vector<ChannelRun>& of) const;
 };
 
+struct ChannelGroupOptions {
+  // A depthwise convolution of a single channel with a multiplier is a convolution in all but name:
+  // its channels are free. Otherwise they are that one channel several times.
+  bool free_multiplier = false;
+};
+
 // Of the main subgraph of a valid graph. Time: linear in the channels of all tensors, nearly.
-[[nodiscard]] ChannelGroups channel_groups(const Graph& graph);
+[[nodiscard]] ChannelGroups channel_groups(const Graph& graph,
+                                           const ChannelGroupOptions& options = {});
 
 // The runs of an activation that is read as rows of `depth` values (what a dense layer reads): its
 // own, repeated for every place that is flattened into a row. Empty where that does not fit.

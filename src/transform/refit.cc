@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "src/graph/op_registry.h"
 #include "src/graph/shape_inference.h"
@@ -180,11 +181,30 @@ class Refit {
 
 size_t data_input(OpKind kind) { return kind == OpKind::kTransposeConv ? 2 : 0; }
 
+// int32 values for other scales, one a channel or one for all, in a buffer of their own.
+void rescale(Graph& graph, Tensor& bias, const std::vector<float>& scales) {
+  const std::span<const std::byte> stored = graph.constant(bias);
+  if (stored.empty()) return;  // shapes without bytes
+  std::vector<std::byte> bytes(stored.begin(), stored.end());
+  for (size_t i = 0; i < bytes.size() / sizeof(int32_t); ++i) {
+    const size_t c = scales.size() == 1 ? 0 : i;
+    int32_t value = 0;
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    const double real = static_cast<double>(value) * double{bias.quantization.scale[c]};
+    constexpr double kLargest = 2147483647.0;
+    value =
+        static_cast<int32_t>(std::clamp(std::round(real / double{scales[c]}), -kLargest, kLargest));
+    std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+  }
+  bias.buffer = static_cast<int32_t>(graph.buffers.size());
+  graph.buffers.push_back(make_buffer(bytes));
+}
+
 }  // namespace
 
 Status refit_shapes(const Graph& before, Graph& graph) { return Refit(before, graph).run(); }
 
-void refit_bias_scales(Graph& graph) {
+void refit_bias_scales(Graph& graph, BiasValues values) {
   Subgraph& main = graph.main();
   for (Operator& op : main.operators) {
     const bool weighted = op.kind == OpKind::kConv2D || op.kind == OpKind::kDepthwiseConv2D ||
@@ -207,13 +227,14 @@ void refit_bias_scales(Graph& graph) {
     if (same) continue;
     // Another reader of the same bias keeps its scales.
     Tensor own = bias;
+    if (values == BiasValues::kReal) rescale(graph, own, scales);
     own.quantization.scale = std::move(scales);
     op.inputs[bias_at] = static_cast<int32_t>(main.tensors.size());
     main.tensors.push_back(std::move(own));
   }
 }
 
-void remove_unused(Graph& graph) {
+std::vector<int32_t> remove_unused(Graph& graph) {
   Subgraph& main = graph.main();
   std::vector<bool> needed(main.tensors.size(), false);
   const auto need = [&](int32_t t) {
@@ -239,8 +260,10 @@ void remove_unused(Graph& graph) {
   }
   std::vector<int32_t> number(main.tensors.size(), kNoTensor);
   std::vector<Tensor> tensors;
+  std::vector<int32_t> old_tensor;
   for (size_t t = 0; t < main.tensors.size(); ++t) {
     if (!needed[t]) continue;
+    old_tensor.push_back(static_cast<int32_t>(t));
     number[t] = static_cast<int32_t>(tensors.size());
     tensors.push_back(std::move(main.tensors[t]));
   }
@@ -266,6 +289,7 @@ void remove_unused(Graph& graph) {
     for (auto* ports : {&signature.inputs, &signature.outputs})
       for (Signature::Port& port : *ports) renumber(port.tensor);
   }
+  return old_tensor;
 }
 
 }  // namespace edgesage

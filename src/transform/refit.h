@@ -1,6 +1,9 @@
 // Shapes again, after an edit that changes sizes of maps.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "edgesage/result.h"
 #include "src/graph/graph.h"
 
@@ -15,9 +18,12 @@ namespace edgesage {
 [[nodiscard]] Status refit_shapes(const Graph& before, Graph& graph);
 
 // Scales of int32 biases from their inputs' and filters': an input of another scale needs it.
-void refit_bias_scales(Graph& graph);
+// kStored leaves the values, so that the biases become others; kReal rounds them to the new scales.
+enum class BiasValues : uint8_t { kStored, kReal };
+void refit_bias_scales(Graph& graph, BiasValues values = BiasValues::kStored);
 
-// Leaves out operators that no output needs and tensors that nothing names.
-void remove_unused(Graph& graph);
+// Leaves out operators that no output needs and tensors that nothing names. For each tensor that is
+// left its number before.
+std::vector<int32_t> remove_unused(Graph& graph);
 
 }  // namespace edgesage

@@ -36,6 +36,21 @@ class Selector {
   Selector(const Graph& graph, const ChannelGroups& groups, const ChannelSelection& selection)
       : out_(graph), groups_(groups), selection_(selection) {}
 
+  Result<Graph> mask() && {
+    before_ = out_.main();
+    for (const Operator& op : before_.operators) {
+      const bool transposed = op.kind == OpKind::kTransposeConv;
+      if (op.kind == OpKind::kConv2D || transposed) {
+        const int64_t depth = before_.tensors[static_cast<size_t>(op.inputs[1])].shape[3];
+        blank(op.inputs[1], 3, depth_runs(op.inputs[transposed ? 2 : 0], depth));
+      } else if (op.kind == OpKind::kFullyConnected) {
+        const int64_t depth = before_.tensors[static_cast<size_t>(op.inputs[1])].shape[1];
+        blank(op.inputs[1], 1, flattened_runs(groups_, before_, op.inputs[0], depth));
+      }
+    }
+    return std::move(out_);
+  }
+
   Result<Graph> run() && {
     before_ = out_.main();
     for (size_t t = 0; t < before_.tensors.size(); ++t) {
@@ -83,6 +98,27 @@ class Selector {
     if (tensor < 0 || !touched(runs)) return {};
     return take_along(out_, tensor, dimension, channels_of(runs));
   }
+  // Entries along a dimension that are not chosen become the filter's zero point.
+  void blank(int32_t tensor, size_t dimension, const std::vector<ChannelRun>& runs) {
+    if (!touched(runs)) return;
+    Tensor& filter = out_.main().tensors[static_cast<size_t>(tensor)];
+    const std::span<const std::byte> from = out_.constant(filter);
+    if (from.empty()) return;
+    const auto length = static_cast<size_t>(filter.shape[dimension]);
+    std::vector<bool> keep(length, false);
+    for (const int64_t i : channels_of(runs)) keep[static_cast<size_t>(i)] = true;
+    size_t inner = static_cast<size_t>(bits_per_element(filter.type)) / 8;
+    for (size_t d = dimension + 1; d < filter.shape.size(); ++d)
+      inner *= static_cast<size_t>(filter.shape[d]);
+    const auto& zeros = filter.quantization.zero_point;
+    const std::byte zero =
+        static_cast<std::byte>(zeros.empty() ? uint8_t{0} : static_cast<uint8_t>(zeros.front()));
+    std::vector<std::byte> bytes(from.begin(), from.end());
+    for (size_t at = 0, i = 0; at < bytes.size(); at += inner, i = (i + 1) % length)
+      if (!keep[i]) std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), inner, zero);
+    filter.buffer = static_cast<int32_t>(out_.buffers.size());
+    out_.buffers.push_back(make_buffer(bytes));
+  }
   // A value a channel, even where there is but one.
   Status follow_bias(int32_t bias, const std::vector<ChannelRun>& runs) {
     if (bias < 0) return {};
@@ -121,6 +157,7 @@ class Selector {
         return follow_bias(input(data == 0 ? 2 : 3), runs_of(to));
       }
       case OpKind::kDepthwiseConv2D:
+        fit_multiplier(op, input(0), to);
         EDGESAGE_RETURN_IF_ERROR(follow(input(1), 3, runs_of(to)));
         return follow_bias(input(2), runs_of(to));
       case OpKind::kFullyConnected: {
@@ -152,6 +189,16 @@ class Selector {
     values->back() = out_.main().tensors[static_cast<size_t>(to)].shape.back();
     set_constant_ints(out_, target, *values);
   }
+  void fit_multiplier(const Operator& op, int32_t from, int32_t to) {
+    if (!touched(runs_of(to))) return;
+    const auto channels = [&](int32_t t) {
+      return out_.main().tensors[static_cast<size_t>(t)].shape.back();
+    };
+    const int64_t multiplier = channels(to) / std::max<int64_t>(channels(from), 1);
+    const auto index = static_cast<size_t>(&op - before_.operators.data());
+    if (multiplier != op.attr_int("depth_multiplier", multiplier))
+      out_.main().operators[index].set("depth_multiplier", multiplier);
+  }
   void fit_option(const Operator& op, int32_t to) {
     const auto option = op.attr_ints("new_shape");
     if (option.empty() || option.back() < 0 || !touched(runs_of(to))) return;
@@ -173,6 +220,12 @@ Result<Graph> select_channels(const Graph& graph, const ChannelGroups& groups,
                               const ChannelSelection& selection) {
   EDGESAGE_RETURN_IF_ERROR(check(groups, selection));
   return Selector(graph, groups, selection).run();
+}
+
+Result<Graph> mask_channels(const Graph& graph, const ChannelGroups& groups,
+                            const ChannelSelection& selection) {
+  EDGESAGE_RETURN_IF_ERROR(check(groups, selection));
+  return Selector(graph, groups, selection).mask();
 }
 
 }  // namespace edgesage

@@ -22,4 +22,11 @@ using ChannelSelection = std::vector<std::vector<int32_t>>;
 [[nodiscard]] Result<Graph> select_channels(const Graph& graph, const ChannelGroups& groups,
                                             const ChannelSelection& selection);
 
+// The same graph with all channels, of which those that are not selected count for nothing: in
+// every filter the weights that read them are zero (the filter's zero point). What computes on
+// integers then has the outputs of select_channels' graph exactly, on each channel that is in both.
+// Selections must not repeat a unit. Errors and cost as above.
+[[nodiscard]] Result<Graph> mask_channels(const Graph& graph, const ChannelGroups& groups,
+                                          const ChannelSelection& selection);
+
 }  // namespace edgesage

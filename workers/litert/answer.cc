@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -154,7 +156,42 @@ Json protocol_of(const Options& options, const Timings& timings, bool fully_dele
           {"inputs", fmt::format("random, seed {}", options.seed)}};
 }
 
+std::vector<char> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Refused("bad_options", fmt::format("{}: cannot be read", path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
+
+Json answer_run(const Runtime& runtime, const Json& request, const std::function<void()>& beat) {
+  const Options options = options_of(request);
+  const std::string model = request.value("model", std::string());
+  if (access(model.c_str(), R_OK) != 0)
+    throw Refused("bad_model", fmt::format("{}: no such file", model));
+  const std::vector<char> inputs = read_file(request.value("inputs", std::string()));
+  const std::string path = request.value("outputs", std::string());
+  const std::unique_ptr<Session> session = prepare(runtime, model, options);
+  const size_t size = session->input_bytes();
+  if (size == 0 || inputs.empty() || inputs.size() % size != 0)
+    throw Refused("bad_options", fmt::format("{} bytes of inputs; the model reads {} at a time",
+                                             inputs.size(), size));
+  std::ofstream outputs(path, std::ios::binary);
+  std::vector<std::byte> bytes;
+  for (size_t at = 0; at < inputs.size(); at += size) {
+    beat();
+    session->write_inputs(reinterpret_cast<const std::byte*>(inputs.data() + at));
+    session->run();
+    session->read_outputs(bytes);
+    outputs.write(reinterpret_cast<const char*>(bytes.data()),
+                  static_cast<std::streamsize>(bytes.size()));
+  }
+  outputs.close();
+  if (!outputs) throw Refused("bad_options", fmt::format("{}: cannot be written", path));
+  return {{"runs", inputs.size() / size},
+          {"input_bytes", size},
+          {"output_bytes", session->output_bytes()}};
+}
 
 Json answer_measure(const Runtime& runtime, const Json& request, const std::string& runtime_version,
                     const std::function<void()>& beat) {

@@ -1,4 +1,4 @@
-// A measure request in, the body of its answer out.
+// A measure or run request in, the body of its answer out.
 #pragma once
 
 #include <functional>
@@ -15,5 +15,8 @@ using Json = nlohmann::ordered_json;
 // the message.
 Json answer_measure(const Runtime& runtime, const Json& request, const std::string& runtime_version,
                     const std::function<void()>& beat);
+
+// What the model computes of the inputs in a file; its outputs go to another.
+Json answer_run(const Runtime& runtime, const Json& request, const std::function<void()>& beat);
 
 }  // namespace worker

@@ -11,6 +11,7 @@ namespace worker {
 using LiteRtStatus = int;
 inline constexpr LiteRtStatus kOk = 0;
 inline constexpr int kCpuAccelerator = 1;
+inline constexpr int kLockRead = 0;
 inline constexpr int kLockWrite = 1;
 inline constexpr size_t kMaxRank = 8;
 

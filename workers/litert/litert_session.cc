@@ -125,4 +125,44 @@ void Session::make_outputs(LiteRtSignatureT* signature) {
   }
 }
 
+size_t Session::size_of(LiteRtTensorBufferT* buffer) const {
+  size_t bytes = 0;
+  check(api_.GetTensorBufferPackedSize(buffer, &bytes), "a tensor has no size");
+  return bytes;
+}
+
+size_t Session::input_bytes() const {
+  size_t bytes = 0;
+  for (LiteRtTensorBufferT* buffer : inputs_) bytes += size_of(buffer);
+  return bytes;
+}
+
+std::vector<size_t> Session::output_bytes() const {
+  std::vector<size_t> bytes;
+  for (LiteRtTensorBufferT* buffer : outputs_) bytes.push_back(size_of(buffer));
+  return bytes;
+}
+
+void Session::write_inputs(const std::byte* bytes) {
+  for (LiteRtTensorBufferT* buffer : inputs_) {
+    const size_t size = size_of(buffer);
+    void* memory = nullptr;
+    check(api_.LockTensorBuffer(buffer, &memory, kLockWrite), "an input cannot be written");
+    std::memcpy(memory, bytes, size);
+    check(api_.UnlockTensorBuffer(buffer), "an input cannot be released");
+    bytes += size;
+  }
+}
+
+void Session::read_outputs(std::vector<std::byte>& bytes) const {
+  bytes.clear();
+  for (LiteRtTensorBufferT* buffer : outputs_) {
+    void* memory = nullptr;
+    check(api_.LockTensorBuffer(buffer, &memory, kLockRead), "an output cannot be read");
+    const auto* begin = static_cast<const std::byte*>(memory);
+    bytes.insert(bytes.end(), begin, begin + size_of(buffer));
+    check(api_.UnlockTensorBuffer(buffer), "an output cannot be released");
+  }
+}
+
 }  // namespace worker

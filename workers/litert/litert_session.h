@@ -1,6 +1,7 @@
 // One model, prepared to run with seeded random inputs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -45,6 +46,12 @@ class Session {
     if (status != kOk) [[unlikely]]
       fail("an inference failed", status);
   }
+  // Bytes of all inputs together, and all of them anew from as many bytes, one after the other.
+  size_t input_bytes() const;
+  void write_inputs(const std::byte* bytes);
+  // Bytes of all outputs, one after the other; and of each.
+  void read_outputs(std::vector<std::byte>& bytes) const;
+  std::vector<size_t> output_bytes() const;
   // Whether every operator went to the delegate.
   bool fully_delegated() const;
 
@@ -52,6 +59,7 @@ class Session {
   void compile(int threads);
   void make_inputs(LiteRtSignatureT* signature, uint64_t seed);
   void make_outputs(LiteRtSignatureT* signature);
+  size_t size_of(LiteRtTensorBufferT* buffer) const;
   void check(LiteRtStatus status, const char* what) const {
     if (status != kOk) fail(what, status);
   }

@@ -84,8 +84,10 @@ void answer_line(Channel& channel, const Runtime& runtime, const std::string& ve
     const auto beat = [&] { channel.send({{"beat", {{"id", reply["id"]}}}}); };
     if (request.contains("measure")) {
       reply["answer"] = answer_measure(runtime, request["measure"], version, beat);
+    } else if (request.contains("run")) {
+      reply["answer"] = answer_run(runtime, request["run"], beat);
     } else {
-      reply["error"] = error_of("unknown_request", "this worker knows measure");
+      reply["error"] = error_of("unknown_request", "this worker knows measure and run");
     }
   } catch (const Refused& refused) {
     reply["error"] = error_of(refused.code.c_str(), refused.what());
@@ -107,7 +109,7 @@ int serve(const std::string& library, int in_fd, int out_fd) {
   const std::string version = version_of(library);
   channel.send(
       {{"hello",
-        {{"protocol", "1.1"},
+        {{"protocol", "1.3"},
          {"worker", "litert"},
          {"runtime", "litert"},
          {"runtime_version", version},
