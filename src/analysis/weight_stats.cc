@@ -10,22 +10,13 @@
 namespace edgesage {
 namespace {
 
-constexpr size_t kSample = 4096;
-
 // Counts by distance from the zero point, -255 ... 255.
 using Histogram = std::array<int32_t, 511>;
 
-Histogram sample_histogram(std::span<const std::byte> bytes, bool is_signed, int64_t zero) {
-  Histogram counts{};
-  // Evenly spread; every element of a small tensor.
-  const bool all = bytes.size() <= kSample;
-  const size_t taken = all ? bytes.size() : kSample;
-  for (size_t i = 0; i < taken; ++i) {
-    const auto raw = std::to_integer<uint8_t>(bytes[all ? i : i * bytes.size() / kSample]);
-    const int64_t value = is_signed ? static_cast<int64_t>(static_cast<int8_t>(raw)) : raw;
-    ++counts[static_cast<size_t>(std::clamp<int64_t>(value - zero + 255, 0, 510))];
-  }
-  return counts;
+void count_value(std::byte byte, bool is_signed, int64_t zero, Histogram& counts) {
+  const auto raw = std::to_integer<uint8_t>(byte);
+  const int64_t value = is_signed ? static_cast<int64_t>(static_cast<int8_t>(raw)) : raw;
+  ++counts[static_cast<size_t>(std::clamp<int64_t>(value - zero + 255, 0, 510))];
 }
 
 // The codec's ways to write a value: a Golomb-Rice code of its zigzag number (the divisors that its
@@ -39,7 +30,7 @@ constexpr double kStreamOverhead = 1.05;  // changes of code within a stream, by
 double golomb_bits(std::span<const int32_t> counts, double total) {
   double best = 9;
   for (const int shift : kShifts) {
-    int32_t bits = 0;  // at most kSample times 512
+    int32_t bits = 0;  // at most kWeightSample times 512
     for (int32_t number = 0; number < static_cast<int32_t>(counts.size()); ++number)
       bits += counts[static_cast<size_t>(number)] * ((number >> shift) + 1 + shift);
     best = std::min(best, static_cast<double>(bits) / total + kUnaryOverhead);
@@ -96,17 +87,8 @@ bool is_absent(const Graph& graph, const Tensor& tensor) {
          tensor.element_count() > 0;
 }
 
-}  // namespace
-
-WeightStats weight_stats(const Graph& graph, const Tensor& tensor) {
+WeightStats stats_of(const Histogram& counts, double total) {
   WeightStats stats;
-  const bool is_signed = tensor.type == DataType::kInt8;
-  if (!is_signed && tensor.type != DataType::kUInt8) return stats;
-  const std::span<const std::byte> bytes = graph.constant(tensor);
-  if (bytes.empty()) return is_absent(graph, tensor) ? kTypical : stats;
-  const std::vector<int64_t>& zeros = tensor.quantization.zero_point;
-  const Histogram counts = sample_histogram(bytes, is_signed, zeros.empty() ? 0 : zeros.front());
-  const auto total = static_cast<double>(std::min(bytes.size(), kSample));
   for (int value = -255; value <= 255; ++value) {
     const int32_t count = counts[static_cast<size_t>(value + 255)];
     if (count == 0) continue;
@@ -118,6 +100,32 @@ WeightStats weight_stats(const Graph& graph, const Tensor& tensor) {
   }
   stats.encoded_bits_estimate = kStreamOverhead * encoded_bits(counts, total);
   return stats;
+}
+
+}  // namespace
+
+WeightStats weight_stats_of_sample(std::span<const std::byte> sample, bool is_signed,
+                                   int64_t zero_point) {
+  if (sample.empty()) return {};
+  Histogram counts{};
+  for (const std::byte byte : sample) count_value(byte, is_signed, zero_point, counts);
+  return stats_of(counts, static_cast<double>(sample.size()));
+}
+
+WeightStats weight_stats(const Graph& graph, const Tensor& tensor) {
+  WeightStats stats;
+  const bool is_signed = tensor.type == DataType::kInt8;
+  if (!is_signed && tensor.type != DataType::kUInt8) return stats;
+  const std::span<const std::byte> bytes = graph.constant(tensor);
+  if (bytes.empty()) return is_absent(graph, tensor) ? kTypical : stats;
+  const std::vector<int64_t>& zeros = tensor.quantization.zero_point;
+  const int64_t zero = zeros.empty() ? 0 : zeros.front();
+  // Evenly spread; every element of a small tensor.
+  const size_t taken = std::min(bytes.size(), kWeightSample);
+  Histogram counts{};
+  for (size_t i = 0; i < taken; ++i)
+    count_value(bytes[weight_sample_index(i, bytes.size())], is_signed, zero, counts);
+  return stats_of(counts, static_cast<double>(taken));
 }
 
 std::vector<WeightStats> row_weight_stats(const Graph& graph, const Lowering& lowering) {

@@ -4,6 +4,9 @@
 // latency) depends on values, not only on shapes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/graph/graph.h"
@@ -26,6 +29,15 @@ struct WeightStats {
 // trained weights. Cost: some microseconds, whatever the
 // size; no allocation.
 [[nodiscard]] WeightStats weight_stats(const Graph& graph, const Tensor& tensor);
+
+// Elements that the statistics look at, of a tensor of `size`: all, or kWeightSample of them.
+inline constexpr size_t kWeightSample = 4096;
+[[nodiscard]] constexpr size_t weight_sample_index(size_t i, size_t size) {
+  return size <= kWeightSample ? i : i * size / kWeightSample;
+}
+// The same statistics for a caller who has looked at those elements himself.
+[[nodiscard]] WeightStats weight_stats_of_sample(std::span<const std::byte> sample, bool is_signed,
+                                                 int64_t zero_point);
 
 // Of each row's weights; a tensor that several rows share is looked at once. All zeros for rows
 // without weights.

@@ -43,7 +43,11 @@ GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
 
 GraphTensors extract_features(const Graph& graph, const Lowering& lowering, const Liveness& live,
                               std::span<const Quantity> quantities) {
-  const LoweringFacts facts = gather_facts(graph, lowering, live);
+  return extract_features(lowering, gather_facts(graph, lowering, live), quantities);
+}
+
+GraphTensors extract_features(const Lowering& lowering, const LoweringFacts& facts,
+                              std::span<const Quantity> quantities) {
   const auto table = node_features();
   GraphTensors out;
   out.nodes = static_cast<int32_t>(lowering.rows.size());

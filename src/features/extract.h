@@ -20,5 +20,8 @@ namespace edgesage {
 [[nodiscard]] GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
                                             const Liveness& live,
                                             std::span<const Quantity> quantities);
+// And who has the facts: gather_facts(graph, lowering, ...).
+[[nodiscard]] GraphTensors extract_features(const Lowering& lowering, const LoweringFacts& facts,
+                                            std::span<const Quantity> quantities);
 
 }  // namespace edgesage

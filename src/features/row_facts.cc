@@ -88,13 +88,17 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
 }
 
 LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const Liveness& live) {
+  return gather_facts(graph, lowering, live, row_weight_stats(graph, lowering));
+}
+
+LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const Liveness& live,
+                           std::span<const WeightStats> weight_stats) {
   LoweringFacts facts;
   const size_t count = lowering.rows.size();
   facts.rows.resize(count);
   if (count == 0) return facts;
 
   const std::vector<RowCost> costs = row_costs(graph, lowering);
-  const std::vector<WeightStats> weight_stats = row_weight_stats(graph, lowering);
   std::vector<RowCycles> cycles;
   std::vector<EdgeTpuCost> edge_tpu;
   std::vector<double> nanoseconds;

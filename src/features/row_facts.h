@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/analysis/edge_tpu_cost.h"
@@ -42,6 +43,11 @@ struct LoweringFacts {
 // The same for a caller who has liveness(graph, lowering).
 [[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering,
                                          const Liveness& live);
+
+// And who has the statistics of each row's weights: row_weight_stats, or better.
+[[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering,
+                                         const Liveness& live,
+                                         std::span<const WeightStats> weights);
 
 // Bytes of each tensor of the main subgraph as the target stores it; 0 where the size is not known.
 [[nodiscard]] std::vector<double> stored_bytes(const Graph& graph, const Target& target);
