@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cstdlib>
 
+#include "src/app/compression.h"
 #include "src/app/evaluate.h"
 #include "src/app/protocol.h"
 #include "src/base/text.h"
+#include "src/report/compression.h"
 #include "src/report/few_shot.h"
 #include "src/report/learn.h"
 #include "tools/edgesage/commands.h"
@@ -16,7 +19,8 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
   command
       .add_option("--protocol", request.protocol,
                   "Learn devices from few labels and judge on the rest: " +
-                      join(app::protocol_names(), ", "))
+                      join(app::protocol_names(), ", ") +
+                      "; or compression: searches with and without the device")
       ->type_name("NAME")
       ->group(kGroup);
   if (const char* data = std::getenv("EDGESAGE_DATA_DIR"))
@@ -68,12 +72,42 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
       ->group(kGroup);
 }
 
+void add_compression_flags(CLI::App& command, app::CompressionRequest& request) {
+  const std::string kGroup = "Protocol compression (--results DIR, --board DEVICE, --seeds)";
+  command
+      .add_option("--network", request.networks,
+                  "reference/resnet50@96; default: three well-known ones in full size")
+      ->type_name("NAME")
+      ->group(kGroup);
+  command
+      .add_option("--arm", request.arms,
+                  "hardware, estimator, macs, additive, random; default: all")
+      ->type_name("NAME")
+      ->group(kGroup);
+  command.add_option("--evaluations", request.evaluations, "Of each search")
+      ->check(CLI::Range(8, 10'000'000))
+      ->type_name("N")
+      ->group(kGroup)
+      ->capture_default_str();
+  command.add_option("--budget", request.budget, "Measurements that the estimator is learnt from")
+      ->check(CLI::Range(20, 100'000))
+      ->type_name("N")
+      ->group(kGroup)
+      ->capture_default_str();
+  command.add_option("--front", request.front, "Points of a front to measure anew, at most")
+      ->check(CLI::Range(1, 100'000))
+      ->type_name("N")
+      ->group(kGroup)
+      ->capture_default_str();
+}
+
 }  // namespace
 
 Run declare_evaluate(CLI::App& command, Session& session) {
   struct Options {
     app::EvaluateRequest request;
     app::ProtocolRequest protocol;
+    app::CompressionRequest compression;
     std::string format = "text";
   };
   auto options = std::make_shared<Options>();
@@ -86,6 +120,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
   command.add_flag("--bfloat16", request.bfloat16, "Weights of the predictor in bfloat16");
   add_split_flags(command, request.split);
   add_protocol_flags(command, options->protocol);
+  add_compression_flags(command, options->compression);
   command.add_option("--format", options->format, "text, json, csv or markdown")
       ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT")
@@ -99,6 +134,20 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       "  edgesage evaluate --protocol latbench --board desktop-gpu --count 100 --seeds 1\n\n"
       "The split must be that of the training; it is by graph, so equal networks stay together.");
   return [options, &session] {
+    if (options->protocol.protocol == "compression") {
+      app::CompressionRequest& study = options->compression;
+      study.devices = options->protocol.boards;
+      study.directory = options->protocol.results;
+      study.threads = options->request.labels.threads;
+      study.seed += static_cast<uint64_t>(options->protocol.first_seed);
+      study.seeds = std::max<int64_t>(1, options->protocol.seeds);
+      const auto table = app::compression_study(session.context(), study);
+      if (!table) return session.fail(table.error());
+      return session.write(options->format == "json"       ? report::compression_json(*table)
+                           : options->format == "markdown" ? report::compression_markdown(*table)
+                                                           : report::compression_text(*table),
+                           table->unfinished.empty() ? 0 : kInterrupted);
+    }
     if (!options->protocol.protocol.empty()) {
       app::ProtocolRequest& protocol = options->protocol;
       protocol.threads = options->request.labels.threads;

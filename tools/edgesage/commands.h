@@ -27,6 +27,7 @@ Run declare_inspect(CLI::App& command, Session& session);
 Run declare_measure(CLI::App& command, Session& session);
 Run declare_predict(CLI::App& command, Session& session);
 Run declare_sample(CLI::App& command, Session& session);
+Run declare_search(CLI::App& command, Session& session);
 Run declare_store(CLI::App& command, Session& session);
 Run declare_train(CLI::App& command, Session& session);
 Run declare_version(CLI::App& command, Session& session);

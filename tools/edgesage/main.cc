@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"dataset", "Labels as files: export, import, info, verify", declare_dataset},
     {"sample", "Which networks to measure first and next", declare_sample},
     {"calibrate", "Learn a device in one command, from about 100 measurements", declare_calibrate},
+    {"search", "Smaller networks of one, by what a device needs for them", declare_search},
     {"train", "Learn a predictor from labels", declare_train},
     {"evaluate", "Accuracy of a predictor beside its controls", declare_evaluate},
     {"version", "Version of the program and of what it was built with", declare_version},
