@@ -18,10 +18,10 @@ def front_of(answer):
 
 
 class Search(support.ToolTest):
-    def search(self, folder, *more, model=NETWORK, evaluations=192, code=0):
+    def search(self, folder, *more, model=NETWORK, evaluations=192, code=0, keep=3):
         answer = support.run("search", model, "--device", DEVICE, "--dir", self.dir / folder,
                              "--evaluations", evaluations, "--population", 32, "--format", "json",
-                             "--keep", 3, "--quiet", *more)
+                             "--keep", keep, "--quiet", *more)
         self.assertEqual(answer.code, code, answer.err)
         return answer.json() if code in (0, 1) else answer
 
@@ -104,7 +104,7 @@ class Search(support.ToolTest):
             self.assertLess(abs(ratio - 1), 0.25)
         taught = self.search("hybrid", "--hybrid", 2, evaluations=96)
         self.assertEqual(taught["device_runs"], 6)
-        looped = self.search("looped", "--hardware", evaluations=16, model="reference/mobilenet-v2@32")
+        looped = self.search("looped", "--hardware", evaluations=16)
         self.assertGreaterEqual(looped["device_runs"], 16)
         self.assertTrue(all(point["measured"] for point in looped["front"]))
 
@@ -112,7 +112,7 @@ class Search(support.ToolTest):
         data = support.data_dir()
         support.require(self, data, "no models; set EDGESAGE_DATA_DIR")
         model = next((data / "models" / "tflite" / "tiny").glob("*vww_96_int8.tflite"))
-        self.search("file", "--keep", 1000, "--keep-blocks", model=model, evaluations=64)
+        self.search("file", "--keep-blocks", model=model, evaluations=64, keep=1000)
         written = [path.read_bytes() for path in (self.dir / "file").glob("point-*.tflite")]
         self.assertIn(model.read_bytes(), written)
 
