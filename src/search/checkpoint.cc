@@ -17,9 +17,9 @@ Json individuals_to_json(const std::vector<Individual>& individuals) {
 std::vector<Individual> individuals_from(const Json& list) {
   std::vector<Individual> individuals;
   for (const Json& one : list)
-    individuals.push_back({one.at("genome").get<Genome>(),
-                           {one.at("objectives").get<std::vector<double>>(),
-                            one.at("violation").get<double>()}});
+    individuals.push_back(
+        {one.at("genome").get<Genome>(),
+         {one.at("objectives").get<std::vector<double>>(), one.at("violation").get<double>()}});
   return individuals;
 }
 
@@ -28,8 +28,8 @@ std::vector<Individual> individuals_from(const Json& list) {
 Json state_to_json(const SearchState& state) {
   Json history = Json::array();
   for (const GenerationRecord& record : state.history)
-    history.push_back({record.generation, record.evaluations, record.front_size,
-                       record.hypervolume});
+    history.push_back(
+        {record.generation, record.evaluations, record.front_size, record.hypervolume});
   Json json;
   json["generation"] = state.generation;
   json["evaluations"] = state.evaluations;

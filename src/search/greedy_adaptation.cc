@@ -63,17 +63,15 @@ Result<Adaptation> adapt_greedily(const AdaptationProblem& problem,
   while (adaptation.steps.back().cost > options.target && after_step(adaptation.steps.back())) {
     const AdaptationStep& now = adaptation.steps.back();
     const double wanted = std::max(options.target, now.cost - step);
-    EDGESAGE_ASSIGN_OR_RETURN(
-        const Proposals proposals,
-        propose(problem, now, wanted, adaptation.cost_evaluations));
+    EDGESAGE_ASSIGN_OR_RETURN(const Proposals proposals,
+                              propose(problem, now, wanted, adaptation.cost_evaluations));
     if (proposals.genomes.empty()) break;
     EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> qualities,
                               problem.quality(proposals.genomes));
     adaptation.quality_evaluations += static_cast<int64_t>(qualities.size());
-    const auto best =
-        static_cast<size_t>(std::ranges::max_element(qualities) - qualities.begin());
-    adaptation.steps.push_back({proposals.genomes[best], proposals.cost[best], qualities[best],
-                                proposals.gene[best]});
+    const auto best = static_cast<size_t>(std::ranges::max_element(qualities) - qualities.begin());
+    adaptation.steps.push_back(
+        {proposals.genomes[best], proposals.cost[best], qualities[best], proposals.gene[best]});
     step *= options.decay;
   }
   adaptation.reached = adaptation.steps.back().cost <= options.target;

@@ -99,8 +99,8 @@ class Breeder {
   // One gene in the mean; `always` changes one at least.
   void mutate(Genome& genome, bool always = false) {
     const double probability = 1.0 / static_cast<double>(genome.size());
-    const auto chosen = static_cast<size_t>(
-        rng_.integer(0, static_cast<int64_t>(genome.size()) - 1));
+    const auto chosen =
+        static_cast<size_t>(rng_.integer(0, static_cast<int64_t>(genome.size()) - 1));
     for (size_t i = 0; i < genome.size(); ++i) {
       const bool wanted = rng_.chance(probability);
       const double u = rng_.uniform();
@@ -164,8 +164,8 @@ Status check(const Problem& problem, const Nsga2Options& options, const SearchSt
       std::ranges::any_of(problem.counts, [](int32_t count) { return count < 1; }))
     return bad("there is no gene, or one without values");
   if (options.population < 8 || options.population % 2 != 0)
-    return bad(fmt::format("a population of {}; even numbers from 8 are allowed",
-                           options.population));
+    return bad(
+        fmt::format("a population of {}; even numbers from 8 are allowed", options.population));
   const auto fits = [&](const Genome& genome) {
     if (genome.size() != problem.counts.size()) return false;
     for (size_t i = 0; i < genome.size(); ++i)

@@ -87,8 +87,7 @@ double slices(Points points, std::span<const double> reference) {
     return reference[0] - best;
   }
   if (reference.size() == 2) return sweep(std::move(points), reference);
-  std::ranges::sort(points,
-                    [&](const auto& a, const auto& b) { return a[last] < b[last]; });
+  std::ranges::sort(points, [&](const auto& a, const auto& b) { return a[last] < b[last]; });
   double volume = 0;
   Points so_far;
   for (size_t i = 0; i < points.size(); ++i) {
@@ -117,9 +116,8 @@ bool add_to_front(std::vector<Individual>& front, const Individual& individual) 
     if (other.outcome.objectives == individual.outcome.objectives ||
         dominates(other.outcome, individual.outcome))
       return false;
-  std::erase_if(front, [&](const Individual& other) {
-    return dominates(individual.outcome, other.outcome);
-  });
+  std::erase_if(
+      front, [&](const Individual& other) { return dominates(individual.outcome, other.outcome); });
   front.push_back(individual);
   return true;
 }

@@ -7,14 +7,12 @@
 //
 //   auto coded = NetworkName::parse("fbnet/7-8-1-8-4-8-8-8-7-4-1-4-7-3-2-7-3-2-4-2-4-5");
 //
-<<<<<<< HEAD
 // Mutations of model files (model_library.h) are named by their base file's bytes and a seed:
 //
 //   auto mutated = NetworkName::parse("mutation/1/1f2e3d4c5b6a7988~17");
-=======
+//
 // Well-known networks in full size (reference_networks.h) have names of their own:
 // "reference/resnet50@96".
->>>>>>> 0ebea39 (transform: pruning spaces of real graphs; spaces: well-known networks; workers: run)
 //
 // The same name gives the same graph bit for bit, weights included, on every platform and for every
 // version of edgesage that knows the space's version: a change of a sampler is a new version, and

@@ -46,8 +46,8 @@ Result<std::shared_ptr<const PruningShapes::Sizes>> PruningShapes::sizes_of(int3
     if (gene.kind != PruningGene::Kind::kWidth) continue;
     Genome narrow = base;
     narrow[g] = 0;
-    EDGESAGE_ASSIGN_OR_RETURN(
-        Graph trial, select_channels(*bare_, space_->groups(), space_->selection(narrow)));
+    EDGESAGE_ASSIGN_OR_RETURN(Graph trial,
+                              select_channels(*bare_, space_->groups(), space_->selection(narrow)));
     EDGESAGE_RETURN_IF_ERROR(space_->reshape(trial, side, {}));
     const int64_t removed = gene.values.back() - gene.values.front();
     for (size_t t = 0; t < tensors.size(); ++t)

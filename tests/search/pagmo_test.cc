@@ -46,10 +46,10 @@ double pagmo_volume(const test::StandardProblem& standard, unsigned seed) {
 
 double our_volume(const test::StandardProblem& standard, unsigned seed) {
   SearchState state;
-  const Status done =
-      run_nsga2(standard.problem(),
-                {.population = kPopulation, .evaluations = kPopulation * kGenerations, .seed = seed},
-                state, [](const SearchState&) { return true; });
+  const Status done = run_nsga2(
+      standard.problem(),
+      {.population = kPopulation, .evaluations = kPopulation * kGenerations, .seed = seed}, state,
+      [](const SearchState&) { return true; });
   EXPECT_TRUE(done);
   std::vector<std::vector<double>> points;
   for (const Individual& one : state.population) points.push_back(one.outcome.objectives);

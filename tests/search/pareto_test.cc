@@ -22,8 +22,8 @@ TEST(FrontRanks, PeelFrontsOneByOne) {
   Rng rng(1);
   std::vector<Outcome> outcomes;
   for (int i = 0; i < 200; ++i)
-    outcomes.push_back({{rng.uniform(), rng.uniform(), rng.uniform()},
-                        rng.chance(0.2) ? rng.uniform() : 0.0});
+    outcomes.push_back(
+        {{rng.uniform(), rng.uniform(), rng.uniform()}, rng.chance(0.2) ? rng.uniform() : 0.0});
   const std::vector<int32_t> ranks = front_ranks(outcomes);
   for (size_t i = 0; i < outcomes.size(); ++i) {
     // By definition: one above the highest of what dominates it.
