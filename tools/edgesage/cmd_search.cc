@@ -170,8 +170,7 @@ Run declare_search(CLI::App& command, Session& session) {
   command.footer(
       "Examples:\n"
       "  edgesage search model.tflite --device ethos-u55-256 --dir smaller\n"
-      "  edgesage search model.tflite --device ethos-u55-256 --dir smaller --side 0.5 0.75 \\\n"
-      "    --confirm 5 --quality-command python3 accuracy.py {model}\n\n"
+      "  edgesage search model.tflite --device ethos-u55-256 --dir fine --max-ram-bytes 200000\n\n"
       "Writes the front's points as .tflite, search.html and search-front.json. Interrupted, the\n"
       "same command goes on where it was, to the same result.");
   return [options, &session] {
