@@ -49,6 +49,7 @@ struct Prediction {
   std::string latency_statistic;           // "estimate" (a compiler's figure), "min"
   std::optional<Interval> energy_mj;       // one inference, as the labels were measured
   std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
+  std::optional<Interval> dram_bytes;      // in DRAM, constants included, where the device has one
   DelegatedMemory litert_xnnpack;          // where that is the runtime: the parts of peak_ram_bytes
   int64_t activations_bytes = 0;           // peak of live activations, by planning
   ArenaSize litert_arena;                  // with LiteRT's built-in kernels, whatever the device

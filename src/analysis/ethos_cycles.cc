@@ -89,7 +89,9 @@ WeightBytes weight_bytes(const Graph& graph, const Row& row, double bits, bool p
   constexpr double kBitsOfFilling = 0.25, kHeaderBytes = 40;  // fitted to Vela's output
   WeightBytes bytes;
   if (row.invented_weights) {
-    bytes.values = real(row.kernel_h) * real(row.kernel_w) * real(row.ofm.c) / 16 + kHeaderBytes;
+    // Ones take a bit each, and a header.
+    const int64_t taps = int64_t{row.kernel_h} * row.kernel_w;
+    bytes.values = real(round_up(taps, 4)) * real(round_up(row.ofm.c, 8)) / 8 + 16;
   } else if (row.weights >= 0) {
     const Tensor& weights = graph.main().tensors[static_cast<size_t>(row.weights)];
     const int64_t elements = weights.element_count();
@@ -131,7 +133,7 @@ class Estimator {
     for (size_t i = 0; i < lowering.rows.size(); ++i)
       for (const int32_t producer : lowering.rows[i].inputs)
         last_reader_[static_cast<size_t>(producer)] = static_cast<int32_t>(i);
-    if (machine_.fast_memory > 0) plan();
+    plan();
   }
 
   std::vector<RowCycles> run() {
@@ -142,7 +144,13 @@ class Estimator {
       else
         previous_ = 0;
     }
-    if (machine_.fast_memory > 0) add_memory_cycles(cycles);
+    std::vector<uint8_t> staged(maps_.maps.size(), 1);
+    if (machine_.fast_memory > 0) staged = add_memory_cycles(cycles);
+    const EthosOccupancy live = ethos_occupancy(lowering_, maps_, cascades_, staged);
+    for (size_t i = 0; i < cycles.size(); ++i) {
+      cycles[i].sram_live_bytes = live.staged[i];
+      cycles[i].dram_live_bytes = live.others[i];
+    }
     return cycles;
   }
 
@@ -155,6 +163,7 @@ class Estimator {
     double read_piece = kBrick, written_piece = kBrick;
     EthosBlock block;
     U85Transfers fast, slow;  // of U85, besides feature maps
+    double fast_counted = 0, slow_counted = 0;  // besides feature maps, as the compiler counts
   };
   static constexpr double kBrick = 16, kBurst = 128;  // bytes
 
@@ -188,6 +197,7 @@ class Estimator {
           weight_bytes(graph_, within_reason(row), weights_[i].encoded_bits_estimate, false).all();
     }
     maps_ = ethos_maps(graph_, lowering_, chained);
+    // Where SRAM holds all maps a limit of nothing keeps rows apart.
     cascades_ = ethos_cascades(lowering_, maps_, weights, memory_limit());
     moved_.resize(count);
   }
@@ -217,16 +227,27 @@ class Estimator {
       slow_bytes = weights.scales * real(t.blocks_hw) + fetched_late(row, weights);
       cycles.npu += exposed_fetch(row, weights);
     }
-    slow_bytes += table_bytes(row) + constant_operand_bytes(row, t);
+    const double constants = table_bytes(row) + constant_operand_bytes(row, t);
+    slow_bytes += constants;
+    double fast_counted = 0, slow_counted = weights.all() * real(t.blocks_hw) + constants;
+    if (buffered) {
+      fast_counted = weights.all() * (1 + real(t.blocks_hw));
+      slow_counted = weights.all() + constants;
+    }
+    cycles.constant_bytes = weights.all();
+    if (row.has_ifm2 && row.ifm2_constant)
+      cycles.constant_bytes += real(row.ifm2.elements()) * bits_per_element(row.ifm_type) / 8.0;
     previous_ = cycles.npu;
     if (machine_.fast_memory <= 0) {
       cycles.sram = (traffic.all() + fast_bytes) / machine_.sram_bytes;
       cycles.flash = slow_bytes / machine_.flash_bytes;
+      cycles.sram_bytes = traffic.all() + fast_counted;
+      cycles.flash_bytes = slow_counted;
       return cycles;
     }
     traffic.weight_buffer = cycles.weight_buffer_bytes;
     moved_[index] = {traffic, fast_bytes, slow_bytes, read_piece(row, t), written_piece(row),
-                     t.block, {},         {}};
+                     t.block, {},         {},         fast_counted,         slow_counted};
     if (machine_.is_u85) add_u85_constants(row, t, weights, buffered, moved_[index]);
     return cycles;
   }
@@ -262,7 +283,7 @@ class Estimator {
   }
 
   // Feature maps are in SRAM where they fit, else in DRAM.
-  void add_memory_cycles(std::vector<RowCycles>& cycles) const {
+  std::vector<uint8_t> add_memory_cycles(std::vector<RowCycles>& cycles) const {
     std::vector<EthosTraffic> traffic;
     for (size_t i = 0; i < moved_.size(); ++i) traffic.push_back(weighed(i));
     const std::vector<uint8_t> staged =
@@ -273,6 +294,7 @@ class Estimator {
         cycles[i] = {};
         continue;
       }
+      count_traffic(i, staged, cycles[i]);
       if (machine_.is_u85) {
         add_u85_memory_cycles(i, staged, cycles[i]);
         continue;
@@ -295,6 +317,19 @@ class Estimator {
       cycles[i].dram = slow / machine_.dram_bytes;
       cycles[i].sram = fast / machine_.sram_bytes;
     }
+    return staged;
+  }
+
+  void count_traffic(size_t index, const std::vector<uint8_t>& staged, RowCycles& cycles) const {
+    const Moved& m = moved_[index];
+    cycles.sram_bytes = m.fast_counted;
+    cycles.dram_bytes = m.slow_counted;
+    const auto add = [&](int32_t map, double bytes) {
+      const bool is_fast = map >= 0 && staged[static_cast<size_t>(map)] != 0;
+      (is_fast ? cycles.sram_bytes : cycles.dram_bytes) += bytes;
+    };
+    add(maps_.rows[last_chained(index)].written, m.traffic.written);
+    for (int side = 0; side < 2; ++side) add(maps_.rows[index].read[side], m.traffic.read[side]);
   }
 
   // The last of the rows that are done in this one.

@@ -21,6 +21,11 @@ struct RowCycles {
   // On-chip memory for weights that are fetched ahead of the row, in bytes; part of what is in use
   // while it runs.
   double weight_buffer_bytes = 0;
+  // What the compiler counts as read and written in each memory: without what short bursts waste,
+  // with what is copied between memories on both sides.
+  double sram_bytes = 0, dram_bytes = 0, flash_bytes = 0;
+  // Feature maps in use while the row runs, and constants of its own that the compiler stores.
+  double sram_live_bytes = 0, dram_live_bytes = 0, constant_bytes = 0;
 };
 
 // One a row, for the compiler's usual system of each device: U55 High_End_Embedded with Shared_Sram

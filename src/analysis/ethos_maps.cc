@@ -9,14 +9,22 @@ namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 42;  // sums of sizes must not overflow
 
-int64_t stored_bytes(int64_t pixels, int64_t channels, DataType type) {
+// Places in memory begin at multiples of this.
+constexpr int64_t kAlignment = 16;
+
+int64_t bytes_of(int64_t pixels, int64_t channels, DataType type) {
   const double width = std::max(bits_per_element(type) / 8.0, 1.0);
-  const double bytes =
-      static_cast<double>(pixels) * static_cast<double>(ethos_stored_channels(channels)) * width;
-  return bytes < static_cast<double>(kLargest) ? static_cast<int64_t>(bytes) : kLargest;
+  const double bytes = static_cast<double>(pixels) * static_cast<double>(channels) * width;
+  if (bytes >= static_cast<double>(kLargest)) return kLargest;
+  return (static_cast<int64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-int64_t stored_bytes(const Tensor& tensor) {
+EthosMap sized(int64_t pixels, int64_t channels, int64_t stored_channels, DataType type) {
+  return {.bytes = bytes_of(pixels, stored_channels, type),
+          .linear_bytes = bytes_of(pixels, channels, type)};
+}
+
+EthosMap sized(const Tensor& tensor) {
   int64_t pixels = 1, channels = 1;
   for (size_t i = 0; i < tensor.shape.size(); ++i) {
     const int64_t side = std::clamp<int64_t>(tensor.shape[i], 1, 1 << 20);
@@ -25,7 +33,7 @@ int64_t stored_bytes(const Tensor& tensor) {
     else
       pixels = std::min(pixels, kLargest) * side;
   }
-  return stored_bytes(std::min(pixels, kLargest), channels, tensor.type);
+  return sized(std::min(pixels, kLargest), channels, ethos_stored_channels(channels), tensor.type);
 }
 
 class MapTable {
@@ -39,26 +47,25 @@ class MapTable {
   }
 
   EthosMaps run() && {
-    for (const int32_t tensor : subgraph_.inputs) mark_border(tensor);
-    for (const int32_t tensor : subgraph_.outputs) mark_border(tensor);
+    for (const int32_t tensor : subgraph_.inputs)
+      if (const int32_t map = map_of(tensor); map >= 0) at(map).border = at(map).is_input = true;
+    for (const int32_t tensor : subgraph_.outputs)
+      if (const int32_t map = map_of(tensor); map >= 0) at(map).border = at(map).is_output = true;
     for (size_t i = 0; i < lowering_.rows.size(); ++i) add_row(i);
     for (const Operator& op : subgraph_.operators) mark_linear(op);
     for (EthosMap& map : result_.maps) {
       map.border |= map.writers == 0;
       map.linear |= map.border;
+      if (map.linear) map.bytes = map.linear_bytes;
     }
     return std::move(result_);
   }
 
  private:
-  void mark_border(int32_t tensor) {
-    if (const int32_t map = map_of(tensor); map >= 0) at(map).border = true;
-  }
-
   EthosMap& at(int32_t map) { return result_.maps[static_cast<size_t>(map)]; }
 
-  int32_t add_map(int64_t bytes) {
-    result_.maps.push_back({.bytes = bytes});
+  int32_t add_map(const EthosMap& map) {
+    result_.maps.push_back(map);
     return static_cast<int32_t>(result_.maps.size()) - 1;
   }
 
@@ -67,7 +74,7 @@ class MapTable {
     if (static_cast<size_t>(tensor) < lowering_.storage.size())
       tensor = lowering_.storage[static_cast<size_t>(tensor)];
     const auto i = static_cast<size_t>(tensor);
-    if (of_tensor_[i] < 0) of_tensor_[i] = add_map(stored_bytes(subgraph_.tensors[i]));
+    if (of_tensor_[i] < 0) of_tensor_[i] = add_map(sized(subgraph_.tensors[i]));
     return of_tensor_[i];
   }
 
@@ -131,7 +138,10 @@ class MapTable {
       const auto side = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 20); };
       const int64_t pixels =
           std::min(side(row.ofm.n) * side(row.ofm.h), kLargest >> 20) * side(row.ofm.w);
-      written = add_map(stored_bytes(pixels, side(row.ofm.c), row.ofm_type));
+      // Between the steps of an operator few channels are bricks too, but not single ones.
+      const int64_t channels = side(row.ofm.c);
+      const int64_t stored = channels > 1 ? (channels + 15) / 16 * 16 : 1;
+      written = add_map(sized(pixels, channels, stored, row.ofm_type));
     } else {
       written = map_of(row.ofm_tensors.front());
     }

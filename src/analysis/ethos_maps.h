@@ -12,10 +12,12 @@ namespace edgesage {
 
 struct EthosMap {
   int64_t bytes = 0;                      // as stored; at most 2^42
+  int64_t linear_bytes = 0;               // if stored pixel after pixel
   int32_t first_row = -1, last_row = -1;  // that use it; -1: none
   int32_t writers = 0, readers = 0;       // rows
   // It must be in DRAM: a border of the model, or rows of the CPU use it.
   bool border = false;
+  bool is_input = false, is_output = false;  // of the model
   // Stored pixel after pixel, not in bricks of 16 channels: borders, and concatenations whose parts
   // do not start at a multiple of 16 channels.
   bool linear = false;

@@ -152,6 +152,43 @@ class CascadeSearch {
   EthosCascades result_;
 };
 
+bool works_in_place(const Row& row) {
+  return ethos_kernel(row) == EthosKernel::kElementwise || row.kind == RowKind::kActivation ||
+         row.kind == RowKind::kLut;
+}
+
+// An element-wise row outside cascades may write over what it alone reads. `place`: one a map, the
+// map whose memory it is in, or itself; `last`: last row that uses its memory.
+template <class MayShare>
+void share_places(const std::vector<Row>& rows, const EthosMaps& maps,
+                  const std::vector<int64_t>& lines, MayShare may_share,
+                  std::vector<int32_t>& place, std::vector<int32_t>& last) {
+  const auto map = [&](int32_t index) -> const EthosMap& {
+    return maps.maps[static_cast<size_t>(index)];
+  };
+  for (size_t i = 0; i < maps.maps.size(); ++i) {
+    place.push_back(static_cast<int32_t>(i));
+    last.push_back(std::max(maps.maps[i].last_row, 0));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!works_in_place(rows[i])) continue;
+    if (maps.leaders[i] != static_cast<int32_t>(i) || lines[i] > 0) continue;
+    const int32_t written = maps.rows[i].written;
+    if (written < 0 || map(written).writers != 1) continue;
+    for (const int32_t read : maps.rows[i].read) {
+      if (read < 0 || read == written || map(read).readers != 1 || map(read).writers != 1) continue;
+      if (map(read).bytes != map(written).bytes || !may_share(static_cast<size_t>(read)) ||
+          !may_share(static_cast<size_t>(written)))
+        continue;
+      const int32_t at = place[static_cast<size_t>(read)];
+      place[static_cast<size_t>(written)] = at;
+      last[static_cast<size_t>(at)] =
+          std::max(last[static_cast<size_t>(at)], map(written).last_row);
+      break;
+    }
+  }
+}
+
 class Staging {
  public:
   Staging(const Lowering& lowering, const EthosMaps& maps, const EthosCascades& cascades,
@@ -162,7 +199,9 @@ class Staging {
       const auto leader = static_cast<size_t>(maps.leaders[i]);
       step_[i] = cascades.first_row[leader];
     }
-    share_places();
+    share_places(
+        rows_, maps_, cascades_.lines, [this](size_t i) { return can_be_staged(i); }, place_,
+        last_);
     count_accesses();
   }
 
@@ -199,32 +238,6 @@ class Staging {
   bool can_be_staged(size_t index) const {
     const EthosMap& m = maps_.maps[index];
     return !m.border && m.first_row >= 0 && cascades_.is_rolling[index] == 0;
-  }
-
-  // An element-wise row outside cascades may write over what it alone reads.
-  void share_places() {
-    for (size_t i = 0; i < maps_.maps.size(); ++i) {
-      place_.push_back(static_cast<int32_t>(i));
-      last_.push_back(std::max(maps_.maps[i].last_row, 0));
-    }
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      if (ethos_kernel(rows_[i]) != EthosKernel::kElementwise) continue;
-      if (maps_.leaders[i] != static_cast<int32_t>(i) || cascades_.lines[i] > 0) continue;
-      const int32_t written = maps_.rows[i].written;
-      if (written < 0 || map(written).writers != 1) continue;
-      for (const int32_t read : maps_.rows[i].read) {
-        if (read < 0 || read == written || map(read).readers != 1 || map(read).writers != 1)
-          continue;
-        if (map(read).bytes != map(written).bytes || !can_be_staged(static_cast<size_t>(read)) ||
-            !can_be_staged(static_cast<size_t>(written)))
-          continue;
-        const int32_t place = place_[static_cast<size_t>(read)];
-        place_[static_cast<size_t>(written)] = place;
-        last_[static_cast<size_t>(place)] =
-            std::max(last_[static_cast<size_t>(place)], map(written).last_row);
-        break;
-      }
-    }
   }
 
   void count_accesses() {
@@ -276,7 +289,69 @@ class Staging {
   std::vector<std::vector<int32_t>> starting_, ending_;  // maps, by step
 };
 
+class Occupancy {
+ public:
+  Occupancy(const Lowering& lowering, const EthosMaps& maps, const EthosCascades& cascades,
+            const std::vector<uint8_t>& staged)
+      : rows_(lowering.rows.size()), maps_(maps), cascades_(cascades), staged_(staged) {
+    share_places(
+        lowering.rows, maps, cascades.lines,
+        [&](size_t i) { return !maps.maps[i].border && maps.maps[i].first_row >= 0; }, place_,
+        last_);
+  }
+
+  EthosOccupancy run() const {
+    std::vector<double> staged(rows_ + 1, 0.0), others(rows_ + 1, 0.0);
+    for (size_t i = 0; i < maps_.maps.size(); ++i) {
+      const EthosMap& map = maps_.maps[i];
+      if (map.first_row < 0 || cascades_.is_rolling[i] != 0) continue;
+      const auto place = static_cast<size_t>(place_[i]);
+      if (place != i && staged_[place] == staged_[i]) continue;
+      const size_t first = map.is_input ? 0 : begin_of(map.first_row);
+      const size_t last = map.is_output ? rows_ - 1 : end_of(last_[i]);
+      std::vector<double>& change = staged_[i] != 0 ? staged : others;
+      change[first] += static_cast<double>(map.bytes);
+      change[last + 1] -= static_cast<double>(map.bytes);
+    }
+    EthosOccupancy out{std::vector<double>(rows_), std::vector<double>(rows_)};
+    double now_staged = 0, now_others = 0, rolling = 0;
+    for (size_t i = 0; i < rows_; ++i) {
+      now_staged += staged[i];
+      now_others += others[i];
+      if (cascades_.first_row[i] == static_cast<int32_t>(i))
+        rolling = static_cast<double>(cascades_.buffers[i]);
+      out.staged[i] = now_staged + rolling;
+      out.others[i] = now_others;
+    }
+    return out;
+  }
+
+ private:
+  // Rows of a cascade run at once.
+  size_t begin_of(int32_t row) const {
+    return static_cast<size_t>(cascades_.first_row[static_cast<size_t>(row)]);
+  }
+  size_t end_of(int32_t row) const {
+    auto last = static_cast<size_t>(row);
+    while (last + 1 < rows_ && cascades_.first_row[last + 1] == cascades_.first_row[last] &&
+           cascades_.lines[last] > 0)
+      ++last;
+    return last;
+  }
+
+  size_t rows_;
+  const EthosMaps& maps_;
+  const EthosCascades& cascades_;
+  const std::vector<uint8_t>& staged_;
+  std::vector<int32_t> place_, last_;
+};
+
 }  // namespace
+
+EthosOccupancy ethos_occupancy(const Lowering& lowering, const EthosMaps& maps,
+                               const EthosCascades& cascades, const std::vector<uint8_t>& staged) {
+  return Occupancy(lowering, maps, cascades, staged).run();
+}
 
 EthosCascades ethos_cascades(const Lowering& lowering, const EthosMaps& maps,
                              std::span<const double> weight_bytes, int64_t limit) {

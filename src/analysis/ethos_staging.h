@@ -49,4 +49,14 @@ struct EthosTraffic {
                                                 std::span<const EthosTraffic> traffic,
                                                 int64_t limit);
 
+// Bytes in use while each row runs, weights fetched ahead not counted: of maps in SRAM (`staged`)
+// with rolling buffers, and of all others. The model's inputs are there from the first row, its
+// outputs to the last. Maps stored pixel after pixel have no channels to fill up bricks.
+struct EthosOccupancy {
+  std::vector<double> staged, others;  // one a row
+};
+[[nodiscard]] EthosOccupancy ethos_occupancy(const Lowering& lowering, const EthosMaps& maps,
+                                             const EthosCascades& cascades,
+                                             const std::vector<uint8_t>& staged);
+
 }  // namespace edgesage

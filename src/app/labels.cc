@@ -106,7 +106,8 @@ Result<std::vector<Quantity>> wanted_quantities(const LabelRequest& request,
     quantities.push_back(quantity);
   }
   if (!quantities.empty()) return quantities;
-  for (const Quantity quantity : {Quantity::kLatencyMs, Quantity::kSramBytes}) {
+  for (const Quantity quantity : {Quantity::kLatencyMs, Quantity::kSramBytes, Quantity::kEnergyMj,
+                                  Quantity::kDramBytes}) {
     const std::string name(quantity_name(quantity));
     if (std::ranges::any_of(rows,
                             [&](const LabelRow& row) { return row.quantities.contains(name); }))

@@ -52,7 +52,7 @@ GraphTensors extract_features(const Lowering& lowering, const LoweringFacts& fac
   GraphTensors out;
   out.nodes = static_cast<int32_t>(lowering.rows.size());
   out.features = static_cast<int32_t>(table.size());
-  out.quantities = static_cast<int32_t>(quantities.size());
+  out.quantities = prior_columns(quantities);
   out.operators = static_cast<int32_t>(lowering.operators.size());
   out.x.reserve(lowering.rows.size() * table.size());
   for (size_t i = 0; i < lowering.rows.size(); ++i) {
@@ -65,11 +65,15 @@ GraphTensors extract_features(const Lowering& lowering, const LoweringFacts& fac
   for (const GlobalFeature& feature : global_features())
     out.globals.push_back(static_cast<float>(feature.value(lowering, facts)));
 
-  out.log_prior.resize(lowering.rows.size() * quantities.size());
+  const auto columns = static_cast<size_t>(out.quantities);
+  const std::vector<int32_t> first = first_prior_columns(quantities);
+  out.log_prior.resize(lowering.rows.size() * columns);
   for (size_t q = 0; q < quantities.size(); ++q) {
     const std::vector<double> priors = row_priors(lowering, facts, quantities[q]);
+    const auto width = static_cast<size_t>(prior_columns(quantities[q]));
     for (size_t i = 0; i < priors.size(); ++i)
-      out.log_prior[i * quantities.size() + q] = log_or_minus_infinity(priors[i]);
+      out.log_prior[i / width * columns + static_cast<size_t>(first[q]) + i % width] =
+          log_or_minus_infinity(priors[i]);
   }
   add_edges(lowering, out);
   return out;

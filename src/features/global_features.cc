@@ -62,6 +62,13 @@ constexpr GlobalFeature kTable[] = {
     {"log_cpu_ns", [](L l, G g) { return log1(work(l, g, [](auto& r) { return r.cpu_ns; })); }},
     {"log_partitions", [](L l, G) { return log1(l.partitions); }},
     {"log_rows_on_cpu", [](L l, G) { return log1(rows_placed(l, Placement::kCpu)); }},
+    {"log_peak_sram_live_bytes", [](L, G g) { return log1(g.peak_sram_live_bytes); }},
+    {"log_sram_traffic_bytes",
+     [](L l, G g) { return log1(work(l, g, [](auto& r) { return r.cycles.sram_bytes; })); }},
+    {"log_slow_traffic_bytes",
+     [](L l, G g) {
+       return log1(work(l, g, [](auto& r) { return r.cycles.dram_bytes + r.cycles.flash_bytes; }));
+     }},
 };
 
 }  // namespace

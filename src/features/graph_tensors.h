@@ -24,7 +24,7 @@ struct GraphTensors {
   Csr producers;               // rows that a row reads from
   Csr consumers;               // rows that read a row's result
   std::vector<float> globals;  // graph-level features
-  // nodes x quantities: log of a closed-form estimate of the node's cost (or, for memory, of the
+  // nodes x columns: log of a closed-form estimate of the node's cost (or, for memory, of the
   // bytes alive at it), in the unit of the quantity. The network learns a correction to it.
   std::vector<float> log_prior;
   std::vector<int32_t> op;  // nodes: operator that is charged

@@ -115,6 +115,18 @@ constexpr NodeFeature kTable[] = {
     {"dram_of_largest", [](R, F f, G) { return share(f.cycles.dram, largest_term(f.cycles)); }},
     {"flash_of_largest", [](R, F f, G) { return share(f.cycles.flash, largest_term(f.cycles)); }},
     {"log_cpu_ns", [](R, F f, G) { return log1(f.cpu_ns); }},
+    {"log_sram_traffic_bytes", [](R, F f, G) { return log1(f.cycles.sram_bytes); }},
+    {"log_dram_traffic_bytes", [](R, F f, G) { return log1(f.cycles.dram_bytes); }},
+    {"log_flash_traffic_bytes", [](R, F f, G) { return log1(f.cycles.flash_bytes); }},
+    {"log_sram_live_bytes", [](R, F f, G) { return log1(f.cycles.sram_live_bytes); }},
+    {"log_dram_live_bytes", [](R, F f, G) { return log1(f.cycles.dram_live_bytes); }},
+    {"log_constant_bytes", [](R, F f, G) { return log1(f.cycles.constant_bytes); }},
+    {"staged_share",
+     [](R, F f, G) {
+       return share(f.cycles.sram_bytes, f.cycles.sram_bytes + f.cycles.dram_bytes);
+     }},
+    {"sram_live_share_of_peak",
+     [](R, F f, G g) { return share(f.cycles.sram_live_bytes, g.peak_sram_live_bytes); }},
 };
 
 }  // namespace

@@ -123,6 +123,7 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const L
       fact.cycles.npu = edge_tpu[i].array_cycles;
       fact.cycles.dram = edge_tpu[i].dram_cycles;
     }
+    facts.peak_sram_live_bytes = std::max(facts.peak_sram_live_bytes, fact.cycles.sram_live_bytes);
     if (!nanoseconds.empty()) fact.cpu_ns = nanoseconds[i];
     if (row.weights >= 0) {
       const Tensor& weights = subgraph.tensors[static_cast<size_t>(row.weights)];

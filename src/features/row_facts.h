@@ -36,6 +36,7 @@ struct RowFacts {
 struct LoweringFacts {
   std::vector<RowFacts> rows;
   double peak_live_bytes = 0;
+  double peak_sram_live_bytes = 0;  // of an Ethos-U, as its compiler places maps
 };
 
 // Cost: linear in rows, edges and tensors, plus a bounded sample of each weight tensor.

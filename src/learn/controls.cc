@@ -189,7 +189,8 @@ std::unique_ptr<Control> fit_control(const std::string& name, const Dataset& dat
   if (name == kNames[1]) return std::make_unique<NnlsControl>(linear_columns, examples, labels);
   if (name == kNames[2]) return std::make_unique<NnlsControl>(additive_columns, examples, labels);
   if (name == kNames[3]) return std::make_unique<BoostingControl>(examples, labels);
-  return std::make_unique<ClosedFormControl>(examples, labels, quantity,
+  const auto column = static_cast<size_t>(first_prior_columns(dataset.quantities)[quantity]);
+  return std::make_unique<ClosedFormControl>(examples, labels, column,
                                              dataset.quantities[quantity]);
 }
 

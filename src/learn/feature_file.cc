@@ -51,7 +51,7 @@ struct Entry {
 static_assert(sizeof(Entry) == 96);
 
 struct Widths {
-  int32_t features, globals, quantities;
+  int32_t features, globals, quantities, prior_columns;
 };
 
 uint64_t names_hash() {
@@ -91,7 +91,7 @@ ExampleView read_record(const std::byte* record, const Entry& entry, const Width
   view.operator_labels = take<double>(at, quantities * entry.operators);
   view.x = take<float>(at, nodes * widths.features);
   view.globals = take<float>(at, widths.globals);
-  view.log_prior = take<float>(at, nodes * quantities);
+  view.log_prior = take<float>(at, nodes * widths.prior_columns);
   view.kind = take<int32_t>(at, nodes);
   view.op = take<int32_t>(at, nodes);
   view.producer_offset = take<int32_t>(at, nodes + 1);
@@ -107,9 +107,10 @@ uint64_t record_bytes(const Entry& entry, const Widths& widths) {
   const auto nodes = static_cast<uint64_t>(entry.nodes);
   const auto operators = static_cast<uint64_t>(entry.operators);
   const auto quantities = static_cast<uint64_t>(widths.quantities);
+  const auto prior_columns = static_cast<uint64_t>(widths.prior_columns);
   const uint64_t doubles = quantities * (1 + operators);
   const uint64_t words = nodes * static_cast<uint64_t>(widths.features) +
-                         static_cast<uint64_t>(widths.globals) + nodes * quantities + 2 * nodes +
+                         static_cast<uint64_t>(widths.globals) + nodes * prior_columns + 2 * nodes +
                          2 * (nodes + 1) + static_cast<uint64_t>(entry.producer_edges) +
                          static_cast<uint64_t>(entry.consumer_edges);
   return 8 * doubles + 4 * words + entry.name_bytes + entry.signature_bytes;
@@ -258,7 +259,9 @@ Result<FeatureFile> FeatureFile::parse(std::span<const std::byte> bytes,
   const std::span<const Entry> entries(
       reinterpret_cast<const Entry*>(bytes.data() + header.index_offset), header.count);
   EDGESAGE_RETURN_IF_ERROR(check_entries(
-      entries, {file.features_, file.globals_, static_cast<int32_t>(header.quantities)},
+      entries,
+      {file.features_, file.globals_, static_cast<int32_t>(header.quantities),
+       prior_columns(file.quantities())},
       header.index_offset, where));
   return file;
 }
@@ -288,7 +291,8 @@ FeatureFile FeatureFile::of(const Dataset& dataset) {
 ExampleView FeatureFile::view(size_t i) const {
   const auto& entry = reinterpret_cast<const Entry*>(bytes_.data() + index_offset_)[i];
   return read_record(bytes_.data() + entry.offset, entry,
-                     {features_, globals_, static_cast<int32_t>(origin_.quantities.size())});
+                     {features_, globals_, static_cast<int32_t>(origin_.quantities.size()),
+                      prior_columns(origin_.quantities)});
 }
 
 int32_t FeatureFile::nodes_of(size_t i) const {
@@ -315,7 +319,7 @@ Example FeatureFile::example(size_t i) const {
   }
   to.tensors = {.nodes = from.nodes,
                 .features = features_,
-                .quantities = static_cast<int32_t>(to.labels.size()),
+                .quantities = prior_columns(origin_.quantities),
                 .kind = copy(from.kind),
                 .x = copy(from.x),
                 .producers = {copy(from.producer_offset), copy(from.producers)},
@@ -375,7 +379,8 @@ Status FeatureWriter::add(const Example& example) {
     if (!example.operator_labels[q].empty()) entry.with_operators |= uint32_t{1} << q;
   entry.name_bytes = static_cast<uint32_t>(example.name.size());
   entry.signature_bytes = static_cast<uint32_t>(signatures.size());
-  const Widths widths{features_, globals_, static_cast<int32_t>(origin_.quantities.size())};
+  const Widths widths{features_, globals_, static_cast<int32_t>(origin_.quantities.size()),
+                      prior_columns(origin_.quantities)};
   if (record.size() != record_bytes(entry, widths) ||
       example.graph_hash.size() > sizeof(entry.graph_hash) || widths.quantities > 32)
     return make_error(ErrorCode::kInternal, example.name,

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "src/predict/tensors_to_batch.h"
+
 namespace edgesage {
 namespace {
 
@@ -36,14 +38,14 @@ void FeatureGraphs::append(int32_t graph, nn::Batch& to) const {
   if (to.graphs() == 0) {
     to.features = file_.features();
     to.globals_width = file_.globals();
-    to.columns = to.quantities = static_cast<int32_t>(quantities);
+    to.columns = prior_columns(file_.quantities());
+    to.quantities = static_cast<int32_t>(quantities);
   }
   const int32_t first_node = to.nodes(), first_op = to.operators();
   append_normalised(data_.node_normaliser, view.x, to.x);
   append_normalised(data_.global_normaliser, view.globals, to.globals);
   to.kind.insert(to.kind.end(), view.kind.begin(), view.kind.end());
-  for (size_t i = 0; i < view.log_prior.size(); ++i)
-    to.log_prior.push_back(view.log_prior[i] + data_.quantities[i % quantities].log_offset);
+  append_log_priors(view.log_prior, data_, to.log_prior);
   for (const int32_t op : view.op) to.node_op.push_back(first_op + op);
   append_edges(view.producer_offset, view.producers, first_node, to.producers);
   append_edges(view.consumer_offset, view.consumers, first_node, to.consumers);

@@ -22,6 +22,7 @@ simulate::SimQuantity sim_quantity(Quantity quantity) {
     case Quantity::kEnergyMj:
       return simulate::SimQuantity::kEnergy;
     case Quantity::kSramBytes:
+    case Quantity::kDramBytes:
       return simulate::SimQuantity::kMemory;
   }
   return simulate::SimQuantity::kLatency;

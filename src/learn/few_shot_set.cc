@@ -82,18 +82,21 @@ FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& whole, 
   const std::vector<double> priors = row_priors(lowering, facts, quantity);
   FewShotNetwork network;
   network.shares.assign(kKinds * kBounds, 0.0F);
+  const auto columns = static_cast<size_t>(prior_columns(quantity));
   double total = 0, largest = 0;
-  for (const double prior : priors) {
-    total += prior;
-    largest = std::max(largest, prior);
+  for (size_t i = 0; i < priors.size(); ++i) {
+    if (i % columns == columns - 1) total += priors[i];
+    if (i % columns == 0) largest = std::max(largest, priors[i]);
   }
-  for (size_t i = 0; i < priors.size() && total > 0; ++i)
+  for (size_t i = 0; i < lowering.rows.size() && total > 0; ++i)
     network.shares[static_cast<size_t>(lowering.rows[i].kind) * kBounds +
-                   bound_of(facts.rows[i].cycles)] += static_cast<float>(priors[i] / total);
+                   bound_of(facts.rows[i].cycles)] += 
+        static_cast<float>(priors[i * columns + columns - 1] / total);
   network.sim = simulate::make_sim_network(graph, lowering);
   network.totals = totals_of(lowering, facts);
   network.bounds = bounds_of(lowering, facts);
-  network.log_closed_form = std::log(is_maximum(quantity) ? largest : total);
+  network.log_closed_form =
+      std::log(columns == 2 ? largest + total : is_maximum(quantity) ? largest : total);
   return network;
 }
 

@@ -36,21 +36,22 @@ PredictedQuantity quantity_data(const Dataset& dataset, const Lesson& lesson,
   PredictedQuantity data;
   const Quantity kind = dataset.quantities[quantity];
   data.name = quantity_name(kind);
-  data.readout = static_cast<int>(is_maximum(kind) ? nn::ReadOut::kMax : nn::ReadOut::kSum);
+  data.readout = static_cast<int>(read_out_of(kind));
+  const auto column = static_cast<size_t>(first_prior_columns(dataset.quantities)[quantity]);
   std::vector<double> ratios, targets;
   for (const size_t i : chosen) {
     const double target = target_of(lesson, i);
     if (std::isnan(target)) continue;
     targets.push_back(target);
     const double ratio =
-        target - std::log(prior_total(dataset.examples[i].tensors, quantity, kind));
+        target - std::log(prior_total(dataset.examples[i].tensors, column, kind));
     if (std::isfinite(ratio)) ratios.push_back(ratio);
   }
   std::sort(ratios.begin(), ratios.end());
   std::sort(targets.begin(), targets.end());
   if (!ratios.empty()) data.log_offset = static_cast<float>(quantile(ratios, 0.5));
   // A fixed cost may be most of the cheapest networks.
-  if (!targets.empty() && !is_maximum(kind))
+  if (!targets.empty() && read_out_of(kind) == nn::ReadOut::kSum)
     data.overhead_scale = static_cast<float>(0.3 * std::exp(quantile(targets, 0.02)));
   // The spread of the members only adds to what held-out labels say.
   for (size_t level = 0; level < lesson.widths.size(); ++level) {

@@ -21,10 +21,6 @@ namespace {
 constexpr size_t kLeastTrain = 20;
 constexpr size_t kLeastCalibration = 10;
 
-nn::ReadOut read_out_of(Quantity quantity) {
-  return is_maximum(quantity) ? nn::ReadOut::kMax : nn::ReadOut::kSum;
-}
-
 struct SplitNetworks {
   std::vector<uint32_t> train, calibration;  // of the file, ascending
 };
@@ -53,12 +49,12 @@ struct QuantitySurvey {
   std::vector<double> labels, log_ratios;  // of the label to the closed form
   size_t with_operators = 0;
 
-  void add(const Example& example, size_t q, Quantity quantity) {
+  void add(const Example& example, size_t q, size_t column, Quantity quantity) {
     const double label = example.labels[q];
     if (std::isnan(label)) return;
     labels.push_back(label);
     with_operators += example.operator_labels[q].empty() ? 0 : 1;
-    const double ratio = std::log(label / prior_total(example.tensors, q, quantity));
+    const double ratio = std::log(label / prior_total(example.tensors, column, quantity));
     if (std::isfinite(ratio)) log_ratios.push_back(ratio);
   }
 
@@ -72,7 +68,7 @@ struct QuantitySurvey {
     data.node_labels = with_operators * 2 > labels.size();
     // What is outside the operators is small against the cheapest networks. A maximum has no such
     // part.
-    if (!labels.empty() && !is_maximum(quantity))
+    if (!labels.empty() && read_out_of(quantity) == nn::ReadOut::kSum)
       data.overhead_scale = static_cast<float>(0.1 * quantile(labels, 0.02));
     return data;
   }
@@ -81,13 +77,15 @@ struct QuantitySurvey {
 // Quantities, normalisers and range: all that comes before the first member.
 void survey(const FeatureFile& file, std::span<const uint32_t> train, PredictorData& data) {
   const std::vector<Quantity>& quantities = file.quantities();
+  const std::vector<int32_t> columns = first_prior_columns(quantities);
   std::vector<QuantitySurvey> surveys(quantities.size());
   NormaliserFit nodes(static_cast<size_t>(file.features()));
   NormaliserFit globals(static_cast<size_t>(file.globals()));
   RangeBuilder range;
   for (const uint32_t index : train) {
     const Example example = file.example(index);
-    for (size_t q = 0; q < quantities.size(); ++q) surveys[q].add(example, q, quantities[q]);
+    for (size_t q = 0; q < quantities.size(); ++q) 
+      surveys[q].add(example, q, static_cast<size_t>(columns[q]), quantities[q]);
     nodes.add(example.tensors.x);
     globals.add(example.tensors.globals);
     range.add(example.operator_signatures, example.tensors);

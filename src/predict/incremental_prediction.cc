@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "src/predict/tensors_to_batch.h"
+
 namespace edgesage {
 namespace {
 
@@ -178,11 +180,8 @@ void IncrementalPrediction::normalise(const GraphTensors& tensors) {
   }
   globals_.resize(tensors.globals.size());
   data.global_normaliser.apply(tensors.globals, globals_);
-  const size_t quantities = data.quantities.size();
-  log_prior_.resize(tensors.log_prior.size());
-  for (size_t i = 0; i < tensors.log_prior.size(); i += quantities)
-    for (size_t q = 0; q < quantities; ++q)
-      log_prior_[i + q] = tensors.log_prior[i + q] + data.quantities[q].log_offset;
+  log_prior_.clear();
+  append_log_priors(tensors.log_prior, data, log_prior_);
 }
 
 void IncrementalPrediction::run_members(const GraphTensors& tensors,

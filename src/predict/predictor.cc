@@ -150,6 +150,9 @@ Result<Predictor> Predictor::from(PredictorData data, nn::Precision precision) {
   EDGESAGE_ASSIGN_OR_RETURN(predictor.target_, target_from_name(data.target));
   for (const PredictedQuantity& quantity : data.quantities) {
     EDGESAGE_ASSIGN_OR_RETURN(const Quantity known, quantity_from_name(quantity.name));
+    if (nn::columns_of(static_cast<nn::ReadOut>(quantity.readout)) != prior_columns(known))
+      return make_error(ErrorCode::kBadStore, quantity.name,
+                        "the file sums it up in another way than this build");
     predictor.quantities_.push_back(known);
   }
   for (const std::vector<float>& parameters : data.members) {
@@ -341,6 +344,9 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
         break;
       case Quantity::kSramBytes:
         out.peak_ram_bytes = interval;
+        break;
+      case Quantity::kDramBytes:
+        out.dram_bytes = interval;
         break;
       case Quantity::kEnergyMj:
         out.energy_mj = interval;

@@ -13,6 +13,11 @@ void append_edges(const Csr& from, int32_t first_node, nn::Csr& to) {
 
 }  // namespace
 
+nn::ReadOut read_out_of(Quantity quantity) {
+  if (prior_columns(quantity) == 2) return nn::ReadOut::kMaxPlusSum;
+  return is_maximum(quantity) ? nn::ReadOut::kMax : nn::ReadOut::kSum;
+}
+
 nn::ModelConfig model_config(const PredictorData& data) {
   nn::ModelConfig config;
   config.features = static_cast<int32_t>(node_features().size());
@@ -28,12 +33,22 @@ nn::ModelConfig model_config(const PredictorData& data) {
   return config;
 }
 
+void append_log_priors(std::span<const float> log_prior, const PredictorData& data,
+                       std::vector<float>& to) {
+  size_t i = 0;
+  while (i < log_prior.size())
+    for (const PredictedQuantity& quantity : data.quantities)
+      for (int32_t c = nn::columns_of(static_cast<nn::ReadOut>(quantity.readout));
+           c > 0 && i < log_prior.size(); --c)
+        to.push_back(log_prior[i++] + quantity.log_offset);
+}
+
 void append_tensors(const GraphTensors& tensors, const PredictorData& data, nn::Batch& batch) {
   const auto quantities = static_cast<int32_t>(data.quantities.size());
   if (batch.graphs() == 0) {
     batch.features = tensors.features;
     batch.globals_width = static_cast<int32_t>(tensors.globals.size());
-    batch.columns = quantities;
+    batch.columns = tensors.quantities;
     batch.quantities = quantities;
   }
   const int32_t first_node = batch.nodes();
@@ -45,9 +60,7 @@ void append_tensors(const GraphTensors& tensors, const PredictorData& data, nn::
   batch.globals.resize(globals_begin + tensors.globals.size());
   data.global_normaliser.apply(tensors.globals, std::span(batch.globals).subspan(globals_begin));
   batch.kind.insert(batch.kind.end(), tensors.kind.begin(), tensors.kind.end());
-  for (size_t i = 0; i < tensors.log_prior.size(); ++i)
-    batch.log_prior.push_back(tensors.log_prior[i] +
-                              data.quantities[i % data.quantities.size()].log_offset);
+  append_log_priors(tensors.log_prior, data, batch.log_prior);
   for (const int32_t op : tensors.op) batch.node_op.push_back(first_op + op);
   append_edges(tensors.producers, first_node, batch.producers);
   append_edges(tensors.consumers, first_node, batch.consumers);

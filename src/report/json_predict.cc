@@ -55,6 +55,7 @@ Json prediction_json(const Prediction& prediction) {
   if (!memory.is_null() && prediction.litert_xnnpack.total_bytes)
     memory["litert_xnnpack"] = delegated_json(prediction.litert_xnnpack);
   out["peak_ram_bytes"] = std::move(memory);
+  if (prediction.dram_bytes) out["dram_bytes"] = interval_json(prediction.dram_bytes);
   out["activations_bytes"] = prediction.activations_bytes;
   out["weights_bytes"] = prediction.weights_bytes;
   out["macs"] = prediction.macs;

@@ -55,6 +55,7 @@ std::string prediction_text(const Prediction& prediction) {
                      decimal(prediction.energy_mj->lo), decimal(prediction.energy_mj->hi),
                      100 * prediction.energy_mj->level));
   if (prediction.peak_ram_bytes) line("peak memory", memory(*prediction.peak_ram_bytes));
+  if (prediction.dram_bytes) line("DRAM", memory(*prediction.dram_bytes));
   line("activations", human_bytes(prediction.activations_bytes));
   const auto arena_line = [&](std::string_view label, const ArenaSize& arena) {
     if (arena.total_bytes)
