@@ -27,6 +27,11 @@ struct AccuracyRow {
   std::optional<double> flagged;        // networks that the range verdict flags
   std::optional<double> mape_unflagged;
   uint64_t seed = 0;
+  // Of protocols over many spaces, else empty: "random", "left-out", "curve" or "ablation"; what
+  // was taken away or left out; networks of the left-out space that were learnt from; "all"
+  // networks, those "placed" whole on the device, or those with a "fallback" to the CPU.
+  std::string setting, variant, left_out, placement;
+  int64_t own = 0;
 };
 
 // How much of a network's total is put on the wrong operator.

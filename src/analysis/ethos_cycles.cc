@@ -162,7 +162,7 @@ class Estimator {
     // Bytes read and written at once where pixels follow each other.
     double read_piece = kBrick, written_piece = kBrick;
     EthosBlock block;
-    U85Transfers fast, slow;  // of U85, besides feature maps
+    U85Transfers fast, slow;                    // of U85, besides feature maps
     double fast_counted = 0, slow_counted = 0;  // besides feature maps, as the compiler counts
   };
   static constexpr double kBrick = 16, kBurst = 128;  // bytes
@@ -247,7 +247,7 @@ class Estimator {
     }
     traffic.weight_buffer = cycles.weight_buffer_bytes;
     moved_[index] = {traffic, fast_bytes, slow_bytes, read_piece(row, t), written_piece(row),
-                     t.block, {},         {},         fast_counted,         slow_counted};
+                     t.block, {},         {},         fast_counted,       slow_counted};
     if (machine_.is_u85) add_u85_constants(row, t, weights, buffered, moved_[index]);
     return cycles;
   }

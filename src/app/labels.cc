@@ -106,8 +106,8 @@ Result<std::vector<Quantity>> wanted_quantities(const LabelRequest& request,
     quantities.push_back(quantity);
   }
   if (!quantities.empty()) return quantities;
-  for (const Quantity quantity : {Quantity::kLatencyMs, Quantity::kSramBytes, Quantity::kEnergyMj,
-                                  Quantity::kDramBytes}) {
+  for (const Quantity quantity :
+       {Quantity::kLatencyMs, Quantity::kSramBytes, Quantity::kEnergyMj, Quantity::kDramBytes}) {
     const std::string name(quantity_name(quantity));
     if (std::ranges::any_of(rows,
                             [&](const LabelRow& row) { return row.quantities.contains(name); }))
@@ -175,8 +175,8 @@ class FeatureLoader {
 
   // Features with derived energies are of these labels and of this table.
   Status add_energy_to_hash() {
-    if (std::ranges::find(request_.quantities, kEnergyQuantity) == request_.quantities.end())
-      return {};
+    const auto& wanted = request_.quantities;
+    if (!wanted.empty() && std::ranges::find(wanted, kEnergyQuantity) == wanted.end()) return {};
     std::string device = request_.device;
     if (device.empty()) {
       EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));

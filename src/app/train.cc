@@ -45,13 +45,16 @@ Result<TrainedPredictor> train(const Context& context, const TrainRequest& reque
     context.report(progress.done, progress.total, describe(progress, features));
   };
   run.stop = context.stop;
+  run.ranks = request.ranks;
   run.checkpoint = request.checkpoint;
   run.checkpoint_seconds = request.checkpoint_seconds;
   EDGESAGE_ASSIGN_OR_RETURN(const PredictorData data,
                             train_predictor(features, source, request.training, run));
-  EDGESAGE_RETURN_IF_ERROR(save_predictor(data, request.output));
-  // Reading it back proves the file, and gives the id.
-  EDGESAGE_ASSIGN_OR_RETURN(const PredictorData written, load_predictor(request.output));
+  const bool is_first = request.ranks == nullptr || request.ranks->rank() == 0;
+  if (is_first) EDGESAGE_RETURN_IF_ERROR(save_predictor(data, request.output));
+  // Decoding it again proves the file, and gives the id.
+  EDGESAGE_ASSIGN_OR_RETURN(const PredictorData written,
+                            decode_predictor(encode_predictor(data), request.output));
   TrainedPredictor out;
   out.file = request.output;
   out.id = written.id;
@@ -61,8 +64,9 @@ Result<TrainedPredictor> train(const Context& context, const TrainRequest& reque
   out.networks = static_cast<int64_t>(features.size());
   out.left_out = features.left_out();
   std::error_code ignored;
-  if (!request.checkpoint.empty()) std::filesystem::remove(request.checkpoint, ignored);
-  out.file_bytes = static_cast<int64_t>(std::filesystem::file_size(request.output, ignored));
+  if (!request.checkpoint.empty() && is_first) std::filesystem::remove(request.checkpoint, ignored);
+  if (is_first)
+    out.file_bytes = static_cast<int64_t>(std::filesystem::file_size(request.output, ignored));
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return out;
 }

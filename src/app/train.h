@@ -20,6 +20,8 @@ struct TrainRequest {
   // when the predictor is written.
   std::string checkpoint;
   double checkpoint_seconds = 30;
+  // Processes that train together; only the first one writes. Null: this one alone.
+  Ranks* ranks = nullptr;
 };
 
 [[nodiscard]] Result<TrainedPredictor> train(const Context& context, const TrainRequest& request);

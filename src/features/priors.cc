@@ -10,7 +10,7 @@ namespace edgesage {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"latency_ms", "sram_bytes", "energy_mj",
-                                                  "dram_bytes"};
+                                                 "dram_bytes"};
 
 // The default system configurations of Vela 5.2: U55 High_End_Embedded, U65 Client_Server,
 // U85 SYS_DRAM_Mid.

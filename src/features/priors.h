@@ -2,7 +2,8 @@
 //
 // What can be written down exactly is not learnt: the prior of a latency is the row's estimated
 // time, the prior of a memory quantity is what is alive at the row, weights fetched ahead included,
-// the prior of an energy what the row's work and traffic cost. A row that the device does not price has the prior 0 (log -infinity) and adds nothing.
+// the prior of an energy what the row's work and traffic cost. A row that the device does not price
+// has the prior 0 (log -infinity) and adds nothing.
 #pragma once
 
 #include <span>
@@ -27,8 +28,8 @@ enum class Quantity : uint8_t {
   return quantity == Quantity::kSramBytes;
 }
 
-// Columns of GraphTensors::log_prior that a quantity has: what is largest and what is summed are two,
-// in this order.
+// Columns of GraphTensors::log_prior that a quantity has: what is largest and what is summed are
+// two, in this order.
 [[nodiscard]] constexpr int32_t prior_columns(Quantity quantity) {
   return quantity == Quantity::kDramBytes ? 2 : 1;
 }

@@ -27,11 +27,12 @@ void draw_factors(double dropout, Rng& rng, Matrix factor) {
 
 }  // namespace
 
-BrpNasNetwork::BrpNasNetwork(int64_t width, Rng& rng) : width_(width) {
+BrpNasNetwork::BrpNasNetwork(int64_t width, Rng& rng, int64_t kinds)
+    : width_(width), kinds_(kinds) {
   int64_t next = 0;
   for (size_t l = 0; l < kLayers; ++l) {
     Layer& layer = layers_[l];
-    layer.inputs = l == 0 ? BrpNasGraph::kFeatures : width;
+    layer.inputs = l == 0 ? kinds : width;
     layer.weight = next;
     layer.bias = layer.weight + layer.inputs * width;
     layer.gain = layer.bias + width;
@@ -55,7 +56,7 @@ ConstMatrix BrpNasNetwork::weights(const Layer& layer) const {
 void BrpNasNetwork::forward(const BrpNasBatch& batch, double dropout, Rng& rng,
                             std::span<float> answers) {
   dropped_ = dropout > 0;
-  const Matrix features = kernels::scratch(input_, batch.rows(), BrpNasGraph::kFeatures);
+  const Matrix features = kernels::scratch(input_, batch.rows(), kinds_);
   std::fill_n(features.data, features.rows * features.cols, 0.0f);
   for (int64_t row = 0; row < features.rows; ++row)
     if (const int32_t one = batch.feature[static_cast<size_t>(row)]; one >= 0)

@@ -28,7 +28,8 @@ class BrpNasNetwork {
   };
 
   // Weights and biases uniform within 1 / sqrt(width), gains 1, shifts 0.
-  BrpNasNetwork(int64_t width, Rng& rng);
+  // `kinds`: columns of the one-hot features.
+  BrpNasNetwork(int64_t width, Rng& rng, int64_t kinds = BrpNasGraph::kFeatures);
 
   // Layers in order, then the linear layer's width weights and its bias.
   [[nodiscard]] std::span<float> parameters() { return parameters_; }
@@ -52,7 +53,7 @@ class BrpNasNetwork {
   };
   [[nodiscard]] kernels::ConstMatrix weights(const Layer& layer) const;
 
-  int64_t width_;
+  int64_t width_, kinds_;
   int64_t linear_ = 0;
   bool dropped_ = false;
   std::array<Layer, kLayers> layers_;

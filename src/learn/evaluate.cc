@@ -178,4 +178,56 @@ Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset
   return evaluation;
 }
 
+std::vector<EvaluationRow> accuracy_rows(std::span<const Truth> truths, const Answers& answers,
+                                         std::span<const Quantity> quantities) {
+  std::set<std::string> spaces{"all"};
+  int64_t fallbacks = 0;
+  for (const Truth& truth : truths) {
+    spaces.insert(truth.space);
+    fallbacks += truth.cpu_operators > 0 ? 1 : 0;
+  }
+  std::vector<std::string> placements{"all"};
+  if (fallbacks > 0) placements.insert(placements.end(), {"placed", "fallback"});
+  std::vector<EvaluationRow> rows;
+  for (size_t q = 0; q < quantities.size(); ++q) {
+    for (const std::string& space : spaces) {
+      for (const std::string& placement : placements) {
+        std::vector<double> truth, predicted, known, predicted_known, widths;
+        double covered = 0, flagged = 0;
+        for (size_t i = 0; i < truths.size(); ++i) {
+          const bool fell_back = truths[i].cpu_operators > 0;
+          if (space != "all" && truths[i].space != space) continue;
+          if (placement != "all" && fell_back != (placement == "fallback")) continue;
+          if (std::isnan(truths[i].labels[q]) || !(answers.values[i][q] > 0)) continue;
+          const double label = truths[i].labels[q], value = answers.values[i][q];
+          truth.push_back(label);
+          predicted.push_back(value);
+          if (answers.half_widths.empty()) continue;
+          widths.push_back(std::expm1(answers.half_widths[i][q]));
+          covered += std::abs(std::log(value / label)) <= answers.half_widths[i][q] ? 1 : 0;
+          flagged += answers.flagged[i] != 0 ? 1 : 0;
+          if (answers.flagged[i] != 0) continue;
+          known.push_back(label);
+          predicted_known.push_back(value);
+        }
+        if (truth.empty()) continue;
+        EvaluationRow row;
+        row.space = space;
+        row.quantity = quantity_name(quantities[q]);
+        row.model = answers.model;
+        row.placement = placement;
+        row.accuracy = accuracy(truth, predicted);
+        if (!widths.empty()) {
+          row.coverage_90 = covered / static_cast<double>(truth.size());
+          row.flagged = flagged / static_cast<double>(truth.size());
+          row.half_width_90 = median(std::move(widths));
+          row.mape_unflagged = accuracy(known, predicted_known).mape;
+        }
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  return rows;
+}
+
 }  // namespace edgesage

@@ -1,6 +1,7 @@
 // Accuracy tables: a predictor and its controls on networks that it never saw.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct EvaluationRow {
   std::string space;
   std::string quantity;
   std::string model;
+  // "all" networks, or only those that the device runs whole ("placed"), or those of which some
+  // operators fell back to the CPU ("fallback").
+  std::string placement = "all";
   size_t n_train = 0;
   Accuracy accuracy;
   // Of "edgesage" only; negative: does not apply.
@@ -53,5 +57,25 @@ struct Evaluation {
 // as many labels as the predictor has seen; where these parts are empty there are no controls.
 [[nodiscard]] Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
                                             const SplitOptions& split, int threads);
+
+// Answers for networks with their truths, as the lines of a table: all spaces together and each,
+// all networks and by placement where there are several kinds of them.
+struct Answers {
+  std::string model;
+  // One a network and quantity; not positive or NaN: no answer, which is left out.
+  std::vector<std::vector<double>> values;
+  // Of a predictor: half widths in log of the 90 % intervals, likewise, and what the range verdict
+  // flags. Empty: no such figures.
+  std::vector<std::vector<double>> half_widths;
+  std::vector<uint8_t> flagged;
+};
+struct Truth {
+  std::string space;
+  std::vector<double> labels;  // one a quantity; NaN: none
+  int32_t cpu_operators = 0;
+};
+[[nodiscard]] std::vector<EvaluationRow> accuracy_rows(std::span<const Truth> truths,
+                                                       const Answers& answers,
+                                                       std::span<const Quantity> quantities);
 
 }  // namespace edgesage

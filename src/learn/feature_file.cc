@@ -258,11 +258,11 @@ Result<FeatureFile> FeatureFile::parse(std::span<const std::byte> bytes,
     return make_error(ErrorCode::kBadStore, where, "is damaged (quantities)");
   const std::span<const Entry> entries(
       reinterpret_cast<const Entry*>(bytes.data() + header.index_offset), header.count);
-  EDGESAGE_RETURN_IF_ERROR(check_entries(
-      entries,
-      {file.features_, file.globals_, static_cast<int32_t>(header.quantities),
-       prior_columns(file.quantities())},
-      header.index_offset, where));
+  EDGESAGE_RETURN_IF_ERROR(
+      check_entries(entries,
+                    {file.features_, file.globals_, static_cast<int32_t>(header.quantities),
+                     prior_columns(file.quantities())},
+                    header.index_offset, where));
   return file;
 }
 

@@ -90,13 +90,14 @@ FewShotNetwork make_few_shot_network(const Graph& graph, const Lowering& whole, 
   }
   for (size_t i = 0; i < lowering.rows.size() && total > 0; ++i)
     network.shares[static_cast<size_t>(lowering.rows[i].kind) * kBounds +
-                   bound_of(facts.rows[i].cycles)] += 
+                   bound_of(facts.rows[i].cycles)] +=
         static_cast<float>(priors[i * columns + columns - 1] / total);
   network.sim = simulate::make_sim_network(graph, lowering);
   network.totals = totals_of(lowering, facts);
   network.bounds = bounds_of(lowering, facts);
-  network.log_closed_form =
-      std::log(columns == 2 ? largest + total : is_maximum(quantity) ? largest : total);
+  network.log_closed_form = std::log(columns == 2           ? largest + total
+                                     : is_maximum(quantity) ? largest
+                                                            : total);
   return network;
 }
 

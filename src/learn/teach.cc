@@ -43,8 +43,7 @@ PredictedQuantity quantity_data(const Dataset& dataset, const Lesson& lesson,
     const double target = target_of(lesson, i);
     if (std::isnan(target)) continue;
     targets.push_back(target);
-    const double ratio =
-        target - std::log(prior_total(dataset.examples[i].tensors, column, kind));
+    const double ratio = target - std::log(prior_total(dataset.examples[i].tensors, column, kind));
     if (std::isfinite(ratio)) ratios.push_back(ratio);
   }
   std::sort(ratios.begin(), ratios.end());

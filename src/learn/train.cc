@@ -8,6 +8,7 @@
 #include <map>
 
 #include "src/base/json.h"
+#include "src/base/rng.h"
 #include "src/devices/statistics.h"
 #include "src/learn/checkpoint.h"
 #include "src/learn/feature_graphs.h"
@@ -21,27 +22,30 @@ namespace {
 constexpr size_t kLeastTrain = 20;
 constexpr size_t kLeastCalibration = 10;
 
-struct SplitNetworks {
-  std::vector<uint32_t> train, calibration;  // of the file, ascending
-};
-
-Result<SplitNetworks> split_networks(const FeatureFile& file, const TrainingOptions& options,
-                                     const std::string& where) {
-  SplitNetworks split;
-  for (size_t i = 0; i < file.size(); ++i) {
-    const Part part = part_of(file.view(i).graph_hash, options.split);
-    if (part == Part::kTrain) split.train.push_back(static_cast<uint32_t>(i));
-    if (part == Part::kCalibration) split.calibration.push_back(static_cast<uint32_t>(i));
-  }
-  if (options.max_train > 0 && split.train.size() > options.max_train)
-    split.train.resize(options.max_train);
-  if (split.train.size() >= kLeastTrain && split.calibration.size() >= kLeastCalibration)
-    return split;
+tl::unexpected<Error> too_few(const TrainingSets& sets, const std::string& where) {
   return make_error(
       ErrorCode::kInvalidArgument, where,
       fmt::format("{} networks to train on and {} to calibrate; at least {} and {} "
                   "are needed: annotate more",
-                  split.train.size(), split.calibration.size(), kLeastTrain, kLeastCalibration));
+                  sets.train.size(), sets.calibration.size(), kLeastTrain, kLeastCalibration));
+}
+
+bool enough(const TrainingSets& sets) {
+  return sets.train.size() >= kLeastTrain && sets.calibration.size() >= kLeastCalibration;
+}
+
+// By graph hash, which is as good as at random and does not depend on the order of the file.
+void keep_some(const FeatureFile& file, size_t most, std::vector<uint32_t>& networks) {
+  std::sort(networks.begin(), networks.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(file.view(a).graph_hash, a) < std::pair(file.view(b).graph_hash, b);
+  });
+  networks.resize(most);
+  std::sort(networks.begin(), networks.end());
+}
+
+std::string_view space_of(const FeatureFile& file, uint32_t network) {
+  const std::string_view name = file.view(network).name;
+  return name.substr(0, name.find('/'));
 }
 
 // What the training networks say of one quantity, gathered one network at a time.
@@ -84,7 +88,7 @@ void survey(const FeatureFile& file, std::span<const uint32_t> train, PredictorD
   RangeBuilder range;
   for (const uint32_t index : train) {
     const Example example = file.example(index);
-    for (size_t q = 0; q < quantities.size(); ++q) 
+    for (size_t q = 0; q < quantities.size(); ++q)
       surveys[q].add(example, q, static_cast<size_t>(columns[q]), quantities[q]);
     nodes.add(example.tensors.x);
     globals.add(example.tensors.globals);
@@ -106,7 +110,7 @@ PredictorData describe(const FeatureFile& file, const LabelSource& source,
   return data;
 }
 
-std::string facts_json(const FeatureFile& file, const SplitNetworks& split,
+std::string facts_json(const FeatureFile& file, const TrainingSets& split,
                        const TrainingOptions& options) {
   std::map<std::string, int64_t> spaces;
   for (const uint32_t index : split.train) {
@@ -125,6 +129,7 @@ std::string facts_json(const FeatureFile& file, const SplitNetworks& split,
   facts["members"] = options.members;
   facts["learning_rate"] = options.learning_rate;
   facts["node_weight"] = options.node_weight;
+  facts["balance"] = options.balance;
   facts["seed"] = options.seed;
   return to_text(facts);
 }
@@ -146,6 +151,7 @@ std::string options_json(const TrainingOptions& options, const LabelSource& sour
   json["weight-decay"] = options.weight_decay;
   json["node-weight"] = options.node_weight;
   json["huber-delta"] = options.delta;
+  json["balance"] = options.balance;
   json["seed"] = options.seed;
   json["split-seed"] = options.split.seed;
   json["test-share"] = options.split.test;
@@ -238,20 +244,19 @@ tl::unexpected<Error> interrupted(const LabelSource& source, const TrainingRun& 
 }
 
 // Trains the member that `checkpoint` stands in, and adds it to the finished ones. False: stopped.
-Result<bool> train_member(const FeatureGraphs& graphs, const PredictorData& data,
-                          const TrainingOptions& options, const TrainingRun& run,
-                          Progress& progress, Checkpoint& checkpoint) {
+Result<bool> train_member(const FeatureGraphs& graphs, std::span<const int32_t> draw,
+                          const PredictorData& data, const TrainingOptions& options,
+                          const TrainingRun& run, Progress& progress, Checkpoint& checkpoint) {
   const size_t member = checkpoint.members.size();
   nn::ModelConfig config = model_config(data);
   config.dropout = options.dropout;
   config.seed = options.seed * 1000 + member;
   EDGESAGE_ASSIGN_OR_RETURN(nn::Model model, nn::Model::create(config));
-  std::vector<int32_t> all(static_cast<size_t>(graphs.graphs()));
-  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(i);
   const nn::TrainState resume = checkpoint.state;
   nn::TrainHooks hooks;
   hooks.on_step = [&](const nn::StepReport& step) { progress.report(member, step); };
   hooks.stop = run.stop;
+  hooks.ranks = run.ranks;
   if (!resume.parameters.empty()) hooks.resume = &resume;
   if (!run.checkpoint.empty()) {
     hooks.save_seconds = run.checkpoint_seconds;
@@ -262,7 +267,7 @@ Result<bool> train_member(const FeatureGraphs& graphs, const PredictorData& data
   }
   EDGESAGE_ASSIGN_OR_RETURN(
       const nn::TrainReport trained,
-      nn::train(model, graphs, all, trainer_options(data, options, member), hooks));
+      nn::train(model, graphs, draw, trainer_options(data, options, member), hooks));
   if (trained.stopped) return false;
   checkpoint.members.emplace_back(model.parameters().begin(), model.parameters().end());
   checkpoint.state = {};
@@ -284,23 +289,63 @@ PredictorData described_by(const LabelSource& source, const std::string& target)
   return data;
 }
 
+Result<TrainingSets> training_sets(const FeatureFile& file, const TrainingOptions& options,
+                                   const std::string& where) {
+  TrainingSets sets;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const Part part = part_of(file.view(i).graph_hash, options.split);
+    if (part == Part::kTrain) sets.train.push_back(static_cast<uint32_t>(i));
+    if (part == Part::kCalibration) sets.calibration.push_back(static_cast<uint32_t>(i));
+  }
+  if (options.max_train > 0 && sets.train.size() > options.max_train)
+    keep_some(file, options.max_train, sets.train);
+  if (!enough(sets)) return too_few(sets, where);
+  return sets;
+}
+
+std::vector<int32_t> balanced_draw(const FeatureFile& file, std::span<const uint32_t> train,
+                                   double balance) {
+  std::map<std::string_view, std::vector<int32_t>> spaces;
+  for (size_t i = 0; i < train.size(); ++i)
+    spaces[space_of(file, train[i])].push_back(static_cast<int32_t>(i));
+  size_t largest = 0;
+  for (const auto& [space, members] : spaces) largest = std::max(largest, members.size());
+  std::vector<int32_t> draw;
+  for (auto& [space, members] : spaces) {
+    const auto count = static_cast<double>(members.size());
+    const double wanted = count * std::pow(static_cast<double>(largest) / count, balance);
+    Rng(0, space).shuffle(members);  // who comes once more than others
+    for (size_t i = 0; i < static_cast<size_t>(std::round(wanted)); ++i)
+      draw.push_back(members[i % members.size()]);
+  }
+  std::sort(draw.begin(), draw.end());
+  return draw;
+}
+
 Result<PredictorData> train_predictor(const FeatureFile& file, const LabelSource& source,
                                       const TrainingOptions& options, const TrainingRun& run) {
-  EDGESAGE_ASSIGN_OR_RETURN(const SplitNetworks split,
-                            split_networks(file, options, source.device));
+  EDGESAGE_ASSIGN_OR_RETURN(const TrainingSets sets, training_sets(file, options, source.device));
+  return train_predictor_on(file, sets, source, options, run);
+}
+
+Result<PredictorData> train_predictor_on(const FeatureFile& file, const TrainingSets& sets,
+                                         const LabelSource& source, const TrainingOptions& options,
+                                         const TrainingRun& run) {
+  if (!enough(sets)) return too_few(sets, source.device);
   EDGESAGE_ASSIGN_OR_RETURN(Checkpoint checkpoint, checkpoint_of(file, source, options, run));
   PredictorData data = describe(file, source, options);
-  survey(file, split.train, data);
-  const FeatureGraphs graphs(file, split.train, data);
+  survey(file, sets.train, data);
+  const FeatureGraphs graphs(file, sets.train, data);
+  const std::vector<int32_t> draw = balanced_draw(file, sets.train, options.balance);
   Progress progress(options, run);
   while (checkpoint.members.size() < static_cast<size_t>(options.members)) {
     EDGESAGE_ASSIGN_OR_RETURN(const bool finished,
-                              train_member(graphs, data, options, run, progress, checkpoint));
+                              train_member(graphs, draw, data, options, run, progress, checkpoint));
     if (!finished) return interrupted(source, run);
   }
   data.members = std::move(checkpoint.members);
-  data.facts = facts_json(file, split, options);
-  fit_intervals(file, split.calibration, data);
+  data.facts = facts_json(file, sets, options);
+  fit_intervals(file, sets.calibration, data);
   return data;
 }
 

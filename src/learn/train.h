@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "edgesage/result.h"
+#include "src/base/ranks.h"
 #include "src/learn/dataset.h"
 #include "src/learn/feature_file.h"
 #include "src/predict/predictor_file.h"
@@ -28,6 +31,10 @@ struct TrainingOptions {
   double weight_decay = 1e-2;
   double node_weight = 0.5;  // of the per-operator loss against the loss on totals
   double delta = 0.05;       // of the Huber loss on the logarithm of totals
+  // How far small spaces are drawn more often: 0, each network as often as any other; 1, each space
+  // as often as the largest one. A space of n networks counts as n^(1 - balance) m^balance, where m
+  // are the largest space's. An epoch grows by that much; nothing is left out.
+  double balance = 0.5;
   uint64_t seed = 1;
   int threads = 0;
   SplitOptions split;
@@ -56,7 +63,24 @@ struct TrainingRun {
   // stopped. What is there already is gone on from. Empty: nowhere. The caller removes it.
   std::filesystem::path checkpoint = {};
   double checkpoint_seconds = 30;
+  // Several processes train together (nn::TrainHooks::ranks): all make the same call, the first one
+  // keeps the checkpoint. Null: this process alone.
+  Ranks* ranks = nullptr;
 };
+
+// Networks of a feature file that are trained on, and that intervals are fitted to; ascending.
+struct TrainingSets {
+  std::vector<uint32_t> train, calibration;
+};
+// By graph hash (part_of). kInvalidArgument where there are too few.
+[[nodiscard]] Result<TrainingSets> training_sets(const FeatureFile& file,
+                                                 const TrainingOptions& options,
+                                                 const std::string& where);
+
+// Positions in `train`, each at least once and those of small spaces repeatedly, as
+// TrainingOptions::balance says. Deterministic.
+[[nodiscard]] std::vector<int32_t> balanced_draw(const FeatureFile& file,
+                                                 std::span<const uint32_t> train, double balance);
 
 // Trains on the split's training part, calibrates intervals and the range's spread on its
 // calibration part, and never looks at the test part. Memory does not grow with the file, but for
@@ -68,6 +92,13 @@ struct TrainingRun {
                                                     const LabelSource& source,
                                                     const TrainingOptions& options,
                                                     const TrainingRun& run = {});
+// On networks that the caller chose, at least 20 to train on and 10 to calibrate. Without a
+// checkpoint that another choice could go on from: run.checkpoint must be this choice's own.
+[[nodiscard]] Result<PredictorData> train_predictor_on(const FeatureFile& file,
+                                                       const TrainingSets& sets,
+                                                       const LabelSource& source,
+                                                       const TrainingOptions& options,
+                                                       const TrainingRun& run = {});
 // The same of a data set in memory, which is copied.
 [[nodiscard]] Result<PredictorData> train_predictor(const Dataset& dataset,
                                                     const LabelSource& source,

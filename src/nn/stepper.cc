@@ -36,11 +36,13 @@ Matrix as_row(AlignedFloats& values, int64_t first, int64_t count) {
 
 }  // namespace
 
-Stepper::Stepper(const Model& model, const GraphSource& source, const TrainOptions& options)
+Stepper::Stepper(const Model& model, const GraphSource& source, const TrainOptions& options,
+                 Ranks* ranks)
     : config_(model.config()),
       layout_(model.layout()),
       source_(source),
       options_(options),
+      ranks_(ranks),
       pool_(useful_threads(options.threads, kParts)),
       parameters_(model.parameters().begin(), model.parameters().end()),
       average_(parameters_),
@@ -67,13 +69,41 @@ bool Stepper::step(std::span<const int32_t> graphs, double learning_rate) {
       draw(static_cast<size_t>(i) - 2);
     }
   });
+  share_weights();
   add_weights();
   pool_.run(static_cast<int64_t>(kParts), [this](int64_t i) { run(static_cast<size_t>(i)); });
+  share_gradients();
   sums_.reset(config_.quantity_count());
   for (const Part& part : parts_) sums_.add(part.sums);
   pool_.run(static_cast<int64_t>(chunks_.size()),
             [this](int64_t i) { reduce(static_cast<size_t>(i)); });
   return update(learning_rate);
+}
+
+int Stepper::owner(size_t part) const {
+  return ranks_ == nullptr ? 0 : static_cast<int>(part) % ranks_->size();
+}
+
+bool Stepper::is_own(size_t part) const {
+  return ranks_ == nullptr || owner(part) == ranks_->rank();
+}
+
+void Stepper::share_weights() {
+  if (ranks_ == nullptr) return;
+  for (size_t p = 0; p < kParts; ++p) {
+    ranks_->broadcast(std::span(parts_[p].weights.totals), owner(p));
+    ranks_->broadcast(std::span(parts_[p].weights.nodes), owner(p));
+  }
+}
+
+void Stepper::share_gradients() {
+  if (ranks_ == nullptr) return;
+  for (size_t p = 0; p < kParts; ++p) {
+    Part& part = parts_[p];
+    ranks_->broadcast(std::span(part.gradient.data(), static_cast<size_t>(layout_.size)), owner(p));
+    ranks_->broadcast(std::span(&part.sums.loss, 1), owner(p));
+    ranks_->broadcast(std::span(part.sums.log_error), owner(p));
+  }
 }
 
 std::span<const float> Stepper::result() const {
@@ -123,13 +153,14 @@ void Stepper::cut(std::span<const int32_t> graphs) {
 void Stepper::draw(size_t index) {
   Part& part = parts_[index];
   part.batch.clear();
+  part.weights.reset(config_.quantity_count());
+  if (!is_own(index)) return;
   for (const int32_t graph : graphs_of_part_[index]) source_.append(graph, part.batch);
   // An empty part has widths as well.
   part.batch.features = config_.features;
   part.batch.globals_width = config_.globals;
   part.batch.columns = config_.columns();
   part.batch.quantities = config_.quantity_count();
-  part.weights.reset(config_.quantity_count());
   for (int32_t g = 0; g < part.batch.graphs(); ++g) part.weights.add(config_, part.batch, g);
 }
 
@@ -139,6 +170,12 @@ void Stepper::add_weights() {
 }
 
 void Stepper::run(size_t index) {
+  if (!is_own(index)) {
+    // Room for what its owner sends.
+    parts_[index].gradient.resize(static_cast<size_t>(layout_.size));
+    parts_[index].sums.reset(config_.quantity_count());
+    return;
+  }
   run_part({config_, layout_, parameters_.data(), packed_}, transposed_, options_.loss,
            divisor_.totals.empty() ? weights_ : divisor_, parts_[index]);
 }

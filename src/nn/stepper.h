@@ -28,11 +28,15 @@ struct Part {
   Dropout dropout;
 };
 
+// Where processes share the work, each has some of a mini-batch's parts; what comes of them is
+// exchanged, and added in the order of the parts by everybody.
+//
 // Starts from a model's weights; model, source and options must outlive it. Allocates nothing in a
 // step once the buffers have grown. Not thread-safe.
 class Stepper {
  public:
-  Stepper(const Model& model, const GraphSource& source, const TrainOptions& options);
+  Stepper(const Model& model, const GraphSource& source, const TrainOptions& options,
+          Ranks* ranks = nullptr);
 
   // What losses are divided by in every step; without it, the weights of the mini-batch itself.
   void set_divisor(LabelWeights weights) { divisor_ = std::move(weights); }
@@ -67,6 +71,10 @@ class Stepper {
   };
 
   void cut(std::span<const int32_t> graphs);
+  [[nodiscard]] int owner(size_t part) const;
+  [[nodiscard]] bool is_own(size_t part) const;
+  void share_weights();
+  void share_gradients();
   void draw(size_t index);
   void add_weights();
   void run(size_t index);
@@ -77,6 +85,7 @@ class Stepper {
   const Layout& layout_;
   const GraphSource& source_;
   const TrainOptions& options_;
+  Ranks* ranks_;  // or null
   WorkerPool pool_;
   kernels::AlignedFloats parameters_, average_, first_moment_, second_moment_;
   PackedWeights packed_, transposed_;

@@ -132,7 +132,7 @@ class Run {
         hooks_(hooks),
         order_(graphs.begin(), graphs.end()),
         rng_(options.seed, "shuffle"),
-        stepper_(model, source, options) {
+        stepper_(model, source, options, hooks.ranks) {
     if (options.batch_nodes > 0)
       stepper_.set_divisor(mean_weights(model.config(), source, graphs, options.batch_nodes));
     reset_sums();
@@ -165,7 +165,7 @@ class Run {
       if (static_cast<int64_t>(batch.last) <= state_.graphs_done) continue;
       if (seconds_since(saved_) >= hooks_.save_seconds) EDGESAGE_RETURN_IF_ERROR(save());
       step(batch);
-      stopped_ = hooks_.stop != nullptr && hooks_.stop->load();
+      stopped_ = stop_wanted();
       if (stopped_) return {};
     }
     end_epoch();
@@ -190,6 +190,13 @@ class Run {
                     .weight_sum = state_.sums.weight,
                     .seconds = seconds_since(started_),
                     .nodes = nodes_before_ + epoch_nodes_});
+  }
+
+  // As the first process says, so that all stop at the same step.
+  [[nodiscard]] bool stop_wanted() const {
+    double wanted = hooks_.stop != nullptr && hooks_.stop->load() ? 1 : 0;
+    if (hooks_.ranks != nullptr) hooks_.ranks->broadcast(std::span(&wanted, 1), 0);
+    return wanted != 0;
   }
 
   // In steps where every epoch has as many; else in graphs.
@@ -228,7 +235,8 @@ class Run {
 
   Status save() {
     saved_ = Clock::now();
-    if (!hooks_.save) return {};
+    const bool is_first = hooks_.ranks == nullptr || hooks_.ranks->rank() == 0;
+    if (!hooks_.save || !is_first) return {};
     stepper_.save(state_);
     return hooks_.save(state_);
   }

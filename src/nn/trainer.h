@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "edgesage/result.h"
+#include "src/base/ranks.h"
 #include "src/nn/batch.h"
 #include "src/nn/graph_source.h"
 #include "src/nn/loss.h"
@@ -70,6 +71,9 @@ struct TrainHooks {
   // Goes on from here: the result is that of the run which saved it, had it not been interrupted.
   // Model, data and options must be the same.
   const TrainState* resume = nullptr;
+  // Several processes train one model: each calls train with the same arguments and gets the same
+  // bytes as one alone would. `stop` and `save` count in the first process only.
+  Ranks* ranks = nullptr;
 };
 
 struct TrainReport {

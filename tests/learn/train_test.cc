@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <set>
 
 #include "src/learn/checkpoint.h"
 #include "src/learn/controls.h"
@@ -123,6 +124,25 @@ TEST(Training, SameSeedGivesSameBytesForAnyThreadsInMemoryAndFromAFile) {
   }
   options.seed = 2;
   EXPECT_NE(one, trained_bytes(dataset(), options));
+}
+
+TEST(Training, SmallSpacesAreDrawnMoreOftenAndNothingIsLeftOut) {
+  Dataset mixed = dataset();
+  for (size_t i = 0; i < 40; ++i) mixed.examples[i * 5].name = "other" + mixed.examples[i].name;
+  const FeatureFile file = FeatureFile::of(mixed);
+  std::vector<uint32_t> train;
+  for (uint32_t i = 0; i < file.size(); i += 1) train.push_back(i);
+  const double small = 40, large = static_cast<double>(train.size()) - small;
+  for (const double balance : {0.0, 0.5, 1.0}) {
+    const std::vector<int32_t> draw = balanced_draw(file, train, balance);
+    double other = 0;
+    for (const int32_t i : draw)
+      other += mixed.examples[static_cast<size_t>(i)].name.starts_with("other") ? 1 : 0;
+    EXPECT_NEAR(other, small * std::pow(large / small, balance), 0.5);
+    EXPECT_EQ(static_cast<double>(draw.size()) - other, large);
+    EXPECT_EQ(std::set<int32_t>(draw.begin(), draw.end()).size(), train.size());
+    EXPECT_EQ(draw, balanced_draw(file, train, balance));
+  }
 }
 
 TEST(Training, NeverLooksAtTheTestPart) {

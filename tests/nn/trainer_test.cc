@@ -1,7 +1,10 @@
 #include "src/nn/trainer.h"
 
+#include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -117,6 +120,60 @@ TEST(Trainer, SourceGivesTheBytesOfTheBatch) {
   for (const int64_t batch_nodes : {0, 60}) {
     const TrainOptions options{.epochs = 2, .batch_graphs = 5, .batch_nodes = batch_nodes};
     EXPECT_EQ(weights_from_source(problem, options), weights_after(problem, options));
+  }
+}
+
+// Threads in place of processes: what the owner has written when all have come is copied by all.
+class Meeting {
+ public:
+  explicit Meeting(int size) : barrier_(size), size_(size) {}
+
+  class Member final : public Ranks {
+   public:
+    Member(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return meeting_.size_; }
+    void broadcast(std::span<float> values, int owner) override { copy(values, owner); }
+    void broadcast(std::span<double> values, int owner) override { copy(values, owner); }
+
+   private:
+    template <class T>
+    void copy(std::span<T> values, int owner) {
+      if (rank_ == owner) meeting_.from_ = values.data();
+      meeting_.barrier_.arrive_and_wait();
+      if (rank_ != owner)
+        std::copy_n(static_cast<const T*>(meeting_.from_), values.size(), values.data());
+      meeting_.barrier_.arrive_and_wait();
+    }
+    Meeting& meeting_;
+    int rank_;
+  };
+
+ private:
+  std::barrier<> barrier_;
+  int size_;
+  const void* from_ = nullptr;
+};
+
+TEST(Trainer, SeveralProcessesGiveTheBytesOfOne) {
+  const Problem problem(37, 0.2);
+  for (const int64_t batch_nodes : {0, 90}) {
+    const TrainOptions options{
+        .epochs = 3, .batch_graphs = 10, .batch_nodes = batch_nodes, .threads = 1, .seed = 5};
+    const std::vector<float> one = weights_from_source(problem, options);
+    for (const int size : {2, 3, 4, 5}) {
+      Meeting meeting(size);
+      std::vector<std::vector<float>> weights(static_cast<size_t>(size));
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < size; ++rank)
+        threads.emplace_back([&, rank] {
+          Meeting::Member member(meeting, rank);
+          weights[static_cast<size_t>(rank)] =
+              weights_from_source(problem, options, {.ranks = &member});
+        });
+      threads.clear();
+      for (const std::vector<float>& each : weights) EXPECT_EQ(each, one) << size << " processes";
+    }
   }
 }
 

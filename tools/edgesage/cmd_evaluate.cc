@@ -3,6 +3,7 @@
 
 #include "src/app/compression.h"
 #include "src/app/evaluate.h"
+#include "src/app/many_spaces.h"
 #include "src/app/protocol.h"
 #include "src/base/text.h"
 #include "src/report/compression.h"
@@ -20,7 +21,9 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
       .add_option("--protocol", request.protocol,
                   "Learn devices from few labels and judge on the rest: " +
                       join(app::protocol_names(), ", ") +
-                      "; or compression: searches with and without the device")
+                      "; or compression: searches with and without the device; or learn many "
+                      "spaces from many labels: " +
+                      app::kManySpaces)
       ->type_name("NAME")
       ->group(kGroup);
   if (const char* data = std::getenv("EDGESAGE_DATA_DIR"))
@@ -31,8 +34,10 @@ void add_protocol_flags(CLI::App& command, app::ProtocolRequest& request) {
       ->type_name("DIR")
       ->group(kGroup);
   command
-      .add_option("--set", request.sets,
-                  "Only these sets of the protocol; of labels, families and intervals: label files")
+      .add_option(
+          "--set", request.sets,
+          "Only these sets of the protocol; of labels, families, intervals and edgedlperf: label "
+          "files")
       ->type_name("NAME")
       ->group(kGroup);
   command.add_option("--board", request.boards, "Only these devices of the sets")
@@ -101,6 +106,39 @@ void add_compression_flags(CLI::App& command, app::CompressionRequest& request) 
       ->capture_default_str();
 }
 
+void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
+  const std::string kGroup =
+      "Protocol edgedlperf (--set, --count, --model, --seeds, --results too)";
+  const auto option = [&](const char* flag, auto& value, const char* what, const char* type) {
+    command.add_option(flag, value, what)->type_name(type)->group(kGroup);
+  };
+  option("--setting", request.settings,
+         "random, left-out (each space in turn), curve (over --count networks) or ablation; "
+         "default: random and left-out",
+         "NAME");
+  option("--own", request.own, "Networks of the left-out space to learn from; default: 0 10 30 100",
+         "N");
+  option("--variant", request.variants, "Only these ablations", "NAME");
+  option("--ablation-networks", request.ablation_networks, "Networks that ablations are trained on",
+         "N");
+  option("--baseline-epochs", request.baseline_epochs,
+         "Of perfsage-1 and brp-nas, which run where --model names them", "N");
+  option("--members", request.training.members, "Networks of the ensemble", "N");
+  option("--epochs", request.training.epochs, "Passes over the training networks", "N");
+  option("--hidden", request.training.hidden, "Width of the layers", "N");
+  option("--balance", request.training.balance, "As of train", "SHARE");
+}
+
+// What the flags of all protocols say of this one.
+void take_over(const app::ProtocolRequest& from, app::ManySpacesRequest& to) {
+  to.labels.assign(from.sets.begin(), from.sets.end());
+  to.counts = from.counts;
+  to.models = from.models;
+  to.first_seed = std::max<int64_t>(1, from.first_seed);
+  to.seeds = std::max<int64_t>(1, from.seeds);
+  to.results = from.results;
+}
+
 }  // namespace
 
 Run declare_evaluate(CLI::App& command, Session& session) {
@@ -108,6 +146,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
     app::EvaluateRequest request;
     app::ProtocolRequest protocol;
     app::CompressionRequest compression;
+    app::ManySpacesRequest many_spaces;
     std::string format = "text";
   };
   auto options = std::make_shared<Options>();
@@ -121,6 +160,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
   add_split_flags(command, request.split);
   add_protocol_flags(command, options->protocol);
   add_compression_flags(command, options->compression);
+  add_many_spaces_flags(command, options->many_spaces);
   command.add_option("--format", options->format, "text, json, csv or markdown")
       ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT")
@@ -147,6 +187,17 @@ Run declare_evaluate(CLI::App& command, Session& session) {
                            : options->format == "markdown" ? report::compression_markdown(*table)
                                                            : report::compression_text(*table),
                            table->unfinished.empty() ? 0 : kInterrupted);
+    }
+    if (options->protocol.protocol == app::kManySpaces) {
+      app::ManySpacesRequest& many = options->many_spaces;
+      take_over(options->protocol, many);
+      many.training.threads = options->request.labels.threads;
+      many.training.split = options->request.split;
+      const auto table = app::evaluate_many_spaces(session.context(), many);
+      if (!table) return session.fail(table.error());
+      if (options->format == "json") return session.write(report::evaluate_json(*table));
+      if (options->format == "text") return session.write(report::evaluate_text(*table));
+      return session.write(report::evaluate_csv(*table));
     }
     if (!options->protocol.protocol.empty()) {
       app::ProtocolRequest& protocol = options->protocol;

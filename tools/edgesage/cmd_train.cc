@@ -2,6 +2,7 @@
 #include "src/report/learn.h"
 #include "tools/edgesage/commands.h"
 #include "tools/edgesage/label_flags.h"
+#include "tools/edgesage/ranks.h"
 
 namespace edgesage::cli {
 
@@ -43,6 +44,17 @@ Run declare_train(CLI::App& command, Session& session) {
                   "Relative error from which on it counts in proportion, not squared")
       ->check(CLI::Range(1e-4, 10.0))
       ->capture_default_str();
+  command
+      .add_option("--balance", training.balance,
+                  "How far small spaces are drawn more often: 0 not at all, 1 until all spaces are "
+                  "drawn equally often")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      .add_option("--node-weight", training.node_weight,
+                  "Weight of the operators' own labels beside the totals; 0: not used")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   command.add_option("--max-train", training.max_train, "Train on at most so many; 0: all")
       ->capture_default_str();
   command.add_option("--seed", training.seed, "Seed of the parameters and their order")
@@ -67,11 +79,14 @@ Run declare_train(CLI::App& command, Session& session) {
       "  edgesage train --store labels.sqlite --device ethos-u55-256 -o ethos-u55-256.edgesage");
   return [options, &session] {
     options->request.training.threads = options->request.labels.threads;
+    const std::unique_ptr<Ranks> ranks = join_ranks();
+    options->request.ranks = ranks.get();
     const auto trained = app::train(session.context(), options->request);
     if (!trained) {
       const int code = session.fail(trained.error());
       return interrupted() ? kInterrupted : code;
     }
+    if (ranks != nullptr && ranks->rank() != 0) return 0;
     return session.write(options->format == "json" ? report::train_json(*trained)
                                                    : report::train_text(*trained));
   };
