@@ -34,7 +34,7 @@ struct TrainingOptions {
   // How far small spaces are drawn more often: 0, each network as often as any other; 1, each space
   // as often as the largest one. A space of n networks counts as n^(1 - balance) m^balance, where m
   // are the largest space's. An epoch grows by that much; nothing is left out.
-  double balance = 0.5;
+  double balance = 0;
   uint64_t seed = 1;
   int threads = 0;
   SplitOptions split;

@@ -26,9 +26,6 @@ nn::ModelConfig model_config(const PredictorData& data) {
   config.globals = static_cast<int32_t>(global_features().size());
   config.hidden = data.hidden;
   config.layers = data.layers;
-  // Closed forms of memory are exact for most networks: with a smaller power two rows of one size
-  // would already be more than each of them (2^(1/16) is 1.044).
-  config.max_power = 64;
   for (const PredictedQuantity& quantity : data.quantities)
     config.quantities.push_back({quantity.name, static_cast<nn::ReadOut>(quantity.readout),
                                  quantity.node_labels,
