@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "edgesage/inspect.h"
 #include "edgesage/memory.h"
 #include "edgesage/result.h"
 
@@ -55,6 +56,7 @@ struct Prediction {
   ArenaSize litert_arena;                  // with LiteRT's built-in kernels, whatever the device
   ArenaSize tflm_arena;                    // under TensorFlow Lite Micro, whatever the device
   int64_t weights_bytes = 0;
+  std::optional<int64_t> flash_bytes;  // what the device stores: the file, where it runs as it is
   int64_t macs = 0;
   std::map<std::string, std::string> missing;  // quantity -> why it is not known
 
@@ -64,6 +66,9 @@ struct Prediction {
   std::vector<OperatorPrediction> operators;
   double overhead_ms = 0;
   double overhead_mj = 0;  // the operators' energies and this sum to energy_mj
+
+  // The model that this is about, where it was asked for: shapes, edges, memory over time.
+  std::optional<Inspection> inspection;
 };
 
 }  // namespace edgesage

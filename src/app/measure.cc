@@ -15,6 +15,7 @@
 #include "src/base/text.h"
 #include "src/devices/energy.h"
 #include "src/devices/measure.h"
+#include "src/devices/measure_energy.h"
 #include "src/devices/noise.h"
 #include "src/graph/graph_hash.h"
 #include "src/graph/op_registry.h"
@@ -178,8 +179,10 @@ class Campaign {
     options.graph = &*graph;
     for (int32_t repeat = 0; repeat < request_.repeats && !context_.stop_wanted(); ++repeat) {
       context_.report(static_cast<int64_t>(answers.size()), total, model);
-      EDGESAGE_ASSIGN_OR_RETURN(const Measurement measurement,
-                                measure(worker_, device_, file, options));
+      EDGESAGE_ASSIGN_OR_RETURN(Measurement measurement, measure(worker_, device_, file, options));
+      if (request_.measure_energy)
+        measure_energy(worker_, device_, file, options, {.sysfs = request_.sensor_root},
+                       measurement);
       std::optional<int64_t> id;
       if (store_) {
         EDGESAGE_ASSIGN_OR_RETURN(id, store_->add_measurement(*network, measurement));
@@ -191,7 +194,7 @@ class Campaign {
       }
       answers.push_back({model, base_name(device_.name), to_public(model, *graph, measurement)});
       answers.back().result->stored_as = id;
-      if (energy_) add_energy(*answers.back().result, *energy_);
+      if (energy_ && !request_.measure_energy) add_energy(*answers.back().result, *energy_);
     }
     return {};
   }

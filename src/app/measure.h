@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,10 @@ struct MeasureRequest {
   std::vector<std::pair<std::string, std::string>> options;
   // Shapes for what an ONNX model leaves open: `shapes`, `dimensions`, `batch`.
   ReadOptions read;
-  std::string store;         // empty: nothing is stored
-  std::string energy_table;  // a TOML file (src/devices/energy.h); empty: the device's own
+  std::string store;            // empty: nothing is stored
+  std::string energy_table;     // a TOML file (src/devices/energy.h); empty: the device's own
+  bool measure_energy = false;  // with sensors of this computer, as below
+  std::filesystem::path sensor_root = "/sys";  // where sysfs is
   std::chrono::milliseconds deadline{300'000};
   int32_t repeats = 1;
   int32_t attempts = 1;  // of a series that is rejected for its noise

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/app/arena_plans.h"
+#include "src/app/inspect.h"
 #include "src/app/inspect_tables.h"
 #include "src/app/predictors.h"
 #include "src/devices/worker_client.h"
@@ -47,9 +48,10 @@ Status load_one(const Context& context, const PredictRequest& request,
   EDGESAGE_ASSIGN_OR_RETURN(
       Predictor predictor,
       Predictor::load(file, request.bfloat16 ? nn::Precision::kBfloat16 : nn::Precision::kFloat32));
-  loaded.push_back({std::move(predictor), {}, ""});
-  loaded.back().options.level = request.level;
-  recognise_host(context, loaded.back());
+  PredictOptions options;
+  options.level = request.level;
+  Loaded& one = loaded.emplace_back(Loaded{std::move(predictor), std::move(options), {}});
+  recognise_host(context, one);
   return {};
 }
 
@@ -92,20 +94,43 @@ void add_litert_memory(const Graph& graph, const PredictorData& data, double lev
   prediction.missing.erase("peak_ram_bytes");
 }
 
+// A file that the runtime reads as it is lies in the device's flash as it is.
+void add_flash(const Graph& graph, const std::string& model, Prediction& prediction) {
+  std::string& reason = prediction.missing["flash_bytes"];
+  std::error_code error;
+  if (prediction.runtime == "vela") {
+    reason =
+        "the compiler encodes weights anew; edgesage measure gives its off_chip_flash_bytes, where "
+        "it is installed";
+  } else if (graph.format != "tflite") {
+    reason = "only .tflite files are stored as they are";
+  } else if (model == "-") {
+    reason = "of a model from standard input the file is not known";
+  } else if (const auto size = std::filesystem::file_size(model, error); error) {
+    reason = error.message();
+  } else {
+    prediction.flash_bytes = static_cast<int64_t>(size);
+    prediction.missing.erase("flash_bytes");
+  }
+}
+
 // What runtimes' planners make of a model, whatever the device.
 struct Arenas {
   ArenaSize litert, tflm;
 };
 
 Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
-                          const std::string& model, const Arenas& arenas, bool strict,
+                          const std::string& model, const Arenas& arenas,
+                          const std::optional<Inspection>& described, bool strict,
                           PredictWorkspace& workspace) {
   if (!graph) return tl::unexpected(graph.error());
   Prediction prediction = loaded.predictor.predict(*graph, model, loaded.options, workspace);
   prediction.litert_arena = arenas.litert;
   prediction.tflm_arena = arenas.tflm;
   add_litert_memory(*graph, loaded.predictor.data(), loaded.options.level, prediction);
+  add_flash(*graph, model, prediction);
   if (!loaded.warning.empty()) prediction.warnings.push_back(loaded.warning);
+  prediction.inspection = described;
   if (!strict) return prediction;
   std::vector<std::string> ignored, unsupported;
   collect_warnings(*graph, ignored, unsupported);
@@ -123,25 +148,59 @@ Result<Prediction> answer(const Loaded& loaded, const Result<Graph>& graph,
 
 }  // namespace
 
-Result<Answers<Prediction>> predict_models(const Context& context, const PredictRequest& request) {
-  EDGESAGE_ASSIGN_OR_RETURN(const TflmBuild build, tflm_build(request.abi, request.kernels));
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<Loaded> predictors,
-                            load_predictors(context, request));
-  Answers<Prediction> answers;
+struct ModelPricer::Parts {
+  std::vector<Loaded> predictors;
+  PredictRequest request;
+  TflmBuild tflm;
   PredictWorkspace workspace;
-  const auto total = static_cast<int64_t>(request.models.size() * predictors.size());
+};
+
+ModelPricer::ModelPricer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ModelPricer::ModelPricer(ModelPricer&& other) noexcept = default;
+ModelPricer& ModelPricer::operator=(ModelPricer&& other) noexcept = default;
+ModelPricer::~ModelPricer() = default;
+
+Result<ModelPricer> ModelPricer::load(const Context& context, const PredictRequest& request) {
+  auto parts = std::make_unique<Parts>();
+  EDGESAGE_ASSIGN_OR_RETURN(parts->tflm, tflm_build(request.abi, request.kernels));
+  EDGESAGE_ASSIGN_OR_RETURN(parts->predictors, load_predictors(context, request));
+  parts->request = request;
+  return ModelPricer(std::move(parts));
+}
+
+size_t ModelPricer::predictors() const { return parts_->predictors.size(); }
+
+Answers<Prediction> ModelPricer::price(Result<Graph> graph, const std::string& model) {
+  const PredictRequest& request = parts_->request;
+  // A model without subgraphs computes nothing; one that is empty says so.
+  if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
+  Arenas arenas;
+  std::optional<Inspection> described;
+  if (graph) {
+    arenas = {litert_arena_size(*graph), tflm_arena_plan(*graph, parts_->tflm).size};
+    if (request.inspect) {
+      Result<Inspection> inspection = inspect_graph(*graph, "", request.abi, request.kernels);
+      if (inspection) described = std::move(*inspection);
+    }
+    if (described) described->model = model;
+  }
+  Answers<Prediction> answers;
+  for (const Loaded& loaded : parts_->predictors)
+    answers.push_back(
+        {model, loaded.predictor.data().device,
+         answer(loaded, graph, model, arenas, described, request.strict, parts_->workspace)});
+  return answers;
+}
+
+Result<Answers<Prediction>> predict_models(const Context& context, const PredictRequest& request) {
+  EDGESAGE_ASSIGN_OR_RETURN(ModelPricer pricer, ModelPricer::load(context, request));
+  Answers<Prediction> answers;
+  const auto total = static_cast<int64_t>(request.models.size() * pricer.predictors());
   for (const std::string& model : request.models) {
     if (context.stop_wanted()) break;
-    Result<Graph> graph = read_model(model, request.read);
-    // A model without subgraphs computes nothing; one that is empty says so.
-    if (graph && graph->subgraphs.empty()) graph->subgraphs.emplace_back();
-    Arenas arenas;
-    if (graph) arenas = {litert_arena_size(*graph), tflm_arena_plan(*graph, build).size};
-    for (const Loaded& loaded : predictors) {
-      context.report(static_cast<int64_t>(answers.size()), total, model);
-      answers.push_back({model, loaded.predictor.data().device,
-                         answer(loaded, graph, model, arenas, request.strict, workspace)});
-    }
+    context.report(static_cast<int64_t>(answers.size()), total, model);
+    std::ranges::move(pricer.price(read_model(model, request.read), model),
+                      std::back_inserter(answers));
   }
   return answers;
 }

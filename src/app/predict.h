@@ -1,6 +1,7 @@
 // `edgesage predict`: what models cost on devices.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct PredictRequest {
   bool bfloat16 = false;                // weights in half the precision
   int32_t abi = 32;                     // of TensorFlow Lite Micro: 32 or 64
   std::string kernels = "reference";    // of it (edgesage/inspect.h)
+  bool inspect = false;                 // fill Prediction::inspection
   bool strict = false;  // kUnsupported for models outside the range, or with unknown operators
 };
 
@@ -27,5 +29,26 @@ struct PredictRequest {
 // predictor or none at all (kInvalidArgument), a damaged predictor (kBadStore).
 [[nodiscard]] Result<Answers<Prediction>> predict_models(const Context& context,
                                                          const PredictRequest& request);
+
+// Predictors that are loaded once and answer about many graphs. One call at a time.
+class ModelPricer {
+ public:
+  // Of the request everything but its models is used. Errors as of predict_models.
+  [[nodiscard]] static Result<ModelPricer> load(const Context& context,
+                                                const PredictRequest& request);
+  ModelPricer(ModelPricer&& other) noexcept;
+  ModelPricer& operator=(ModelPricer&& other) noexcept;
+  ~ModelPricer();
+
+  [[nodiscard]] size_t predictors() const;
+  // Each predictor's answer, in order, about a graph or why there is none. `model` is its name, and
+  // the file if it has one.
+  [[nodiscard]] Answers<Prediction> price(Result<Graph> graph, const std::string& model);
+
+ private:
+  struct Parts;
+  explicit ModelPricer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace edgesage::app

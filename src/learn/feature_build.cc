@@ -6,6 +6,7 @@
 
 #include "src/base/parallel.h"
 #include "src/features/extract.h"
+#include "src/learn/network_pool.h"
 #include "src/lower/rows.h"
 #include "src/spaces/space.h"
 
@@ -42,8 +43,8 @@ bool equal_bits(std::span<const float> a, std::span<const float> b) {
 
 // Whether this build makes the same numbers of the network.
 Result<bool> is_current(const Example& example, const FeatureFile& file, const Target& target) {
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName name, NetworkName::parse(example.name));
-  EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, build_network(name));
+  EDGESAGE_ASSIGN_OR_RETURN(const NamedGraph named, build_named_for(target, example.name));
+  const Graph& graph = *named.graph;
   const GraphTensors now = extract_features(graph, lower(graph, target), file.quantities());
   const GraphTensors& then = example.tensors;
   return equal_bits(now.x, then.x) && equal_bits(now.globals, then.globals) &&

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "src/base/parallel.h"
 #include "src/graph/graph_hash.h"
+#include "src/io/model_file.h"
 #include "src/lower/control_flow.h"
 #include "src/spaces/space.h"
 
@@ -42,9 +44,15 @@ Built read_network(const std::string& name, const NamedGraph& named, const Targe
 }
 
 Result<NamedGraph> build_with(const BuildNetworkOptions& options, const std::string& name) {
-  EDGESAGE_ASSIGN_OR_RETURN(const NetworkName parsed, NetworkName::parse(name));
-  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, build_network(parsed, options));
-  return NamedGraph{std::move(graph), parsed.space};
+  const Result<NetworkName> parsed = NetworkName::parse(name);
+  std::error_code ignored;
+  if (!parsed && std::filesystem::is_regular_file(name, ignored)) {
+    EDGESAGE_ASSIGN_OR_RETURN(Graph graph, read_model(name));
+    return NamedGraph{std::move(graph), "files"};
+  }
+  if (!parsed) return tl::unexpected(parsed.error());
+  EDGESAGE_ASSIGN_OR_RETURN(Graph graph, build_network(*parsed, options));
+  return NamedGraph{std::move(graph), parsed->space};
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ using PoolProgress = std::function<void(int64_t done, int64_t total)>;
                                             const NetworkBuilder& builder, int threads,
                                             const PoolProgress& progress = {});
 
-// Names of sampled and published spaces.
+// Names of sampled and published spaces; else the path of a model file (labels of files that others
+// measured).
 [[nodiscard]] Result<NamedGraph> build_named(const std::string& name);
 
 // The same for costs alone: published networks have no weights unless the target's compiler codes

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "src/base/text.h"
 #include "src/report/json_common.h"
 #include "src/report/text_table.h"
 
@@ -29,6 +30,24 @@ std::string devices_text(const std::vector<DeviceStatus>& devices) {
           "with --predictor\n");
       break;
     }
+  return text;
+}
+
+std::string device_text(const DeviceStatus& device) {
+  std::string text = fmt::format("{}: {}\n", device.name, device.description);
+  const auto line = [&](std::string_view label, std::string_view value) {
+    if (!value.empty()) text += fmt::format("  {:<12}{}\n", label, value);
+  };
+  line("runtime", device.runtime);
+  line("lowered as", device.target);
+  line("latency", device.statistic == "estimate" ? "an estimate of the compiler"
+                                                 : fmt::format("{} of a series", device.statistic));
+  line("reports", join(device.quantities, ", "));
+  line("labels", device.host_bound ? "belong to the machine that they were measured on"
+                                   : "do not depend on the machine");
+  line("predict",
+       device.can_predict ? "yes, with " + device.predictor : "no: " + device.predict_reason);
+  line("measure", device.can_measure ? "yes" : "no: " + device.measure_reason);
   return text;
 }
 

@@ -58,6 +58,7 @@ Json prediction_json(const Prediction& prediction) {
   if (prediction.dram_bytes) out["dram_bytes"] = interval_json(prediction.dram_bytes);
   out["activations_bytes"] = prediction.activations_bytes;
   out["weights_bytes"] = prediction.weights_bytes;
+  out["flash_bytes"] = or_null(prediction.flash_bytes);
   out["macs"] = prediction.macs;
   out["litert_arena"] = arena_size_json(prediction.litert_arena);
   out["tflm_arena"] = arena_size_json(prediction.tflm_arena);
@@ -102,24 +103,27 @@ std::string predict_csv(const Answers<Prediction>& answers) {
       "model,device,predictor_id,runtime,runtime_version,threads,dtype,batch,"
       "latency_ms,latency_ms_lo,latency_ms_hi,latency_level,latency_statistic,"
       "peak_ram_bytes,peak_ram_bytes_lo,peak_ram_bytes_hi,peak_ram_level,activations_bytes,"
-      "weights_bytes,macs,in_range,reasons,error_code,error\n";
+      "weights_bytes,macs,in_range,reasons,energy_mj,energy_mj_lo,energy_mj_hi,energy_level,"
+      "flash_bytes,error_code,error\n";
   for (const auto& answer : answers) {
     const std::string head = csv_cell(answer.subject) + "," + csv_cell(answer.device);
     if (!answer.result) {
       const Error& error = answer.result.error();
-      text += fmt::format("{}{},{},{}\n", head, std::string(20, ','), static_cast<int>(error.code),
+      text += fmt::format("{}{},{},{}\n", head, std::string(25, ','), static_cast<int>(error.code),
                           csv_cell(error.to_string()));
       continue;
     }
     const Prediction& prediction = *answer.result;
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},,\n", head, csv_cell(prediction.predictor_id),
-        csv_cell(prediction.runtime), csv_cell(prediction.runtime_version),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},,\n", head,
+        csv_cell(prediction.predictor_id), csv_cell(prediction.runtime),
+        csv_cell(prediction.runtime_version),
         prediction.threads ? std::to_string(*prediction.threads) : "", prediction.dtype,
         prediction.batch, csv_interval(prediction.latency_ms), prediction.latency_statistic,
         csv_interval(prediction.peak_ram_bytes), prediction.activations_bytes,
         prediction.weights_bytes, prediction.macs, prediction.in_range ? "true" : "false",
-        csv_cell(join(prediction.reasons, "; ")));
+        csv_cell(join(prediction.reasons, "; ")), csv_interval(prediction.energy_mj),
+        prediction.flash_bytes ? std::to_string(*prediction.flash_bytes) : "");
   }
   return text;
 }

@@ -22,7 +22,7 @@ std::string share(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
 }
 
-std::string operators_text(const Prediction& prediction) {
+TextTable operators_table(const Prediction& prediction) {
   TextTable table({">#", "operator", ">ms", ">share", ">MACs", "runs on", ""});
   const double total = prediction.latency_ms ? prediction.latency_ms->value : 0;
   for (const OperatorPrediction& op : prediction.operators) {
@@ -38,7 +38,7 @@ std::string operators_text(const Prediction& prediction) {
                share(prediction.overhead_ms, total)});
     table.add({"", "total", fmt::format("{:.4f}", total), "", grouped(prediction.macs)});
   }
-  return table.render("  ");
+  return table;
 }
 
 std::string prediction_text(const Prediction& prediction) {
@@ -68,6 +68,7 @@ std::string prediction_text(const Prediction& prediction) {
   arena_line("LiteRT arena", prediction.litert_arena);
   arena_line(fmt::format("TFLM {}-bit", prediction.tflm_arena.abi), prediction.tflm_arena);
   line("weights", human_bytes(prediction.weights_bytes));
+  if (prediction.flash_bytes) line("flash", human_bytes(*prediction.flash_bytes));
   line("MACs", human_count(static_cast<double>(prediction.macs)));
   for (const auto& [name, reason] : prediction.missing)
     text += fmt::format("  {:<15}not known: {}\n", name, reason);
@@ -78,10 +79,10 @@ std::string prediction_text(const Prediction& prediction) {
   for (const std::string& warning : prediction.warnings)
     text += fmt::format("  warning: {}\n", shown(warning, 300));
   if (prediction.operators.empty()) return text;
-  return text + '\n' + operators_text(prediction);
+  return text + '\n' + operators_table(prediction).render("  ");
 }
 
-std::string summary_table(const Answers<Prediction>& answers) {
+TextTable summary_table(const Answers<Prediction>& answers) {
   TextTable table({"model", "device", ">latency ms", ">lo", ">hi", ">peak RAM", ">weights", ">MACs",
                    "in range"});
   for (const auto& answer : answers) {
@@ -93,20 +94,43 @@ std::string summary_table(const Answers<Prediction>& answers) {
     const Prediction& prediction = *answer.result;
     const auto& latency = prediction.latency_ms;
     const auto& peak = prediction.peak_ram_bytes;
-    table.add({answer.subject, answer.device, latency ? decimal(latency->value) : "-",
-               latency ? decimal(latency->lo) : "", latency ? decimal(latency->hi) : "",
-               peak ? human_bytes(static_cast<int64_t>(peak->value)) : "-",
-               human_bytes(prediction.weights_bytes),
-               human_count(static_cast<double>(prediction.macs)),
-               prediction.in_range ? "yes" : "no: " + join(prediction.reasons, "; ")});
+    table.add(
+        {answer.subject, answer.device, latency ? decimal(latency->value) : "-",
+         latency ? decimal(latency->lo) : "", latency ? decimal(latency->hi) : "",
+         peak ? human_bytes(static_cast<int64_t>(peak->value)) : "-",
+         human_bytes(prediction.weights_bytes), human_count(static_cast<double>(prediction.macs)),
+         prediction.in_range ? "yes" : fmt::format("no: {}", join(prediction.reasons, "; "))});
   }
-  return table.render();
+  return table;
 }
 
 }  // namespace
 
+std::string predict_markdown(const Answers<Prediction>& answers) {
+  std::string text = summary_table(answers).markdown();
+  for (const auto& answer : answers) {
+    if (!answer.result) {
+      text += fmt::format("\n{}: {}\n", markdown_text(answer.subject, 200),
+                          markdown_text(answer.result.error().message, 300));
+      continue;
+    }
+    text += fmt::format("\n#### {} on {}\n\n", markdown_text(answer.subject, 200),
+                        markdown_text(answer.device));
+    for (const auto& [name, reason] : answer.result->missing)
+      text +=
+          fmt::format("- {} is not known: {}\n", markdown_text(name), markdown_text(reason, 300));
+    for (const std::string& reason : answer.result->reasons)
+      text += fmt::format("- not in range: {}\n", markdown_text(reason, 300));
+    for (const std::string& warning : answer.result->warnings)
+      text += fmt::format("- warning: {}\n", markdown_text(warning, 300));
+    if (!answer.result->operators.empty())
+      text += fmt::format("\n{}", operators_table(*answer.result).markdown());
+  }
+  return text;
+}
+
 std::string predict_text(const Answers<Prediction>& answers) {
-  if (answers.size() != 1) return summary_table(answers);
+  if (answers.size() != 1) return summary_table(answers).render();
   const auto& answer = answers.front();
   return answer.result ? prediction_text(*answer.result)
                        : fmt::format("{}: {}\n", answer.subject, answer.result.error().message);

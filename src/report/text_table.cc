@@ -31,14 +31,35 @@ void TextTable::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+std::vector<size_t> TextTable::used_columns() const {
+  std::vector<size_t> columns;
+  for (size_t c = 0; c < headings_.size(); ++c)
+    if (std::ranges::any_of(rows_, [&](const auto& row) { return !row[c].empty(); }))
+      columns.push_back(c);
+  return columns;
+}
+
+std::string TextTable::markdown() const {
+  const std::vector<size_t> columns = used_columns();
+  std::string text;
+  const auto add_line = [&](const std::vector<std::string>& cells) {
+    for (const size_t c : columns) text += "| " + markdown_text(cells[c], cell_limit_) + " ";
+    text += "|\n";
+  };
+  add_line(headings_);
+  for (const size_t c : columns) text += right_[c] ? "|--:" : "|---";
+  text += "|\n";
+  for (const auto& row : rows_) add_line(row);
+  return text;
+}
+
 std::string TextTable::render(std::string_view indent) const {
-  std::vector<size_t> columns, widths;
-  for (size_t c = 0; c < headings_.size(); ++c) {
-    size_t width = 0;
+  const std::vector<size_t> columns = used_columns();
+  std::vector<size_t> widths;
+  for (const size_t c : columns) {
+    size_t width = headings_[c].size();
     for (const auto& row : rows_) width = std::max(width, row[c].size());
-    if (width == 0) continue;
-    columns.push_back(c);
-    widths.push_back(std::max(width, headings_[c].size()));
+    widths.push_back(width);
   }
   std::string text;
   const auto add_line = [&](const std::vector<std::string>& cells) {
@@ -61,6 +82,15 @@ std::string shown(std::string_view text, size_t limit) {
   if (out.size() <= limit) return out;
   const size_t kept = limit - 3;
   return out.substr(0, kept - kept / 2) + "..." + out.substr(out.size() - kept / 2);
+}
+
+std::string markdown_text(std::string_view text, size_t limit) {
+  std::string out;
+  for (const char c : shown(text, limit)) {
+    if (std::string_view("\\`*_[]<>|#~&").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 std::string shape_text(const std::vector<int64_t>& shape, bool has_rank) {

@@ -19,8 +19,12 @@ class TextTable {
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   // Lines with line ends; each starts with `indent`. Columns without any cell are left out.
   [[nodiscard]] std::string render(std::string_view indent = "") const;
+  // The same as a table of Markdown.
+  [[nodiscard]] std::string markdown() const;
 
  private:
+  [[nodiscard]] std::vector<size_t> used_columns() const;
+
   std::vector<std::string> headings_;
   size_t cell_limit_;
   std::vector<bool> right_;
@@ -29,6 +33,9 @@ class TextTable {
 
 // Cuts at `limit` characters with "..." in the middle, and replaces what is not printable ASCII.
 [[nodiscard]] std::string shown(std::string_view text, size_t limit = 60);
+
+// Names of files and operators as Markdown: nothing in them is a mark or a tag.
+[[nodiscard]] std::string markdown_text(std::string_view text, size_t limit = 60);
 
 // "1x96x96x3", "scalar", "?x96" (dynamic), "unranked"
 [[nodiscard]] std::string shape_text(const std::vector<int64_t>& shape, bool has_rank = true);

@@ -40,6 +40,13 @@ class Install(ToolTest):
                       answer.stdout.decode())
         self.assertNotIn(f'"{SOURCE}/', answer.stdout.decode())
 
+    def test_man_pages_completion_and_schemas_are_there(self):
+        share = self.prefix / "share"
+        for name in ("man/man1/edgesage.1", "man/man1/edgesage-predict.1",
+                     "bash-completion/completions/edgesage", "zsh/site-functions/_edgesage",
+                     "fish/vendor_completions.d/edgesage.fish", "edgesage/schemas/predict.json"):
+            self.assertTrue((share / name).stat().st_size > 0, name)
+
     def test_measures_once_the_runtimes_are_there(self):
         require(self, runtimes(), "no .venv with the device runtimes")
         model = self.network()

@@ -2,10 +2,11 @@
 """Runs the console blocks of the documents that are marked as checked, and compares their output.
 
 A block after a line `<!-- checked -->` is run; with `<!-- checked if PATH -->` only where PATH exists
-in the source tree (under CI=true it must). Lines that start with `$ ` are commands, the lines below
-each its output. All blocks of a document run in one directory that holds nothing but two links, `build`
-to the build tree and `fuzz` to the sources' folder of that name. Any number stands for any other, blanks for any blanks, and a line `...` for any
-lines.
+in the source tree (under CI=true it must). Lines that start with `$ ` are commands, which go on in
+lines that start with `> ` and after a backslash; the lines below each are its output. All blocks of
+a document run in one directory that holds nothing but two links, `build` to the build tree and
+`fuzz` to the sources' folder of that name. Any number stands for any other, blanks for any blanks,
+and a line `...` for any lines.
 
   run_documents.py [--build DIR] [--update] [DOCUMENT ...]
 """
@@ -19,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "docs/onnx.md")
+DOCUMENTS = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 MARK = re.compile(r"<!-- checked(?: if (?P<path>\S+))? -->\s*$")
 NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
@@ -37,14 +38,15 @@ def blocks(lines):
 
 
 def commands(lines):
-    """[(command, [line of output])]; a command goes on below a backslash."""
+    """[(command, [line of output], [line as it is shown])]; a command goes on below a backslash."""
     out = []
     continued = False
     for line in lines:
-        if continued:
-            out[-1][0] += "\n" + line
+        if continued or (line.startswith("> ") and out and not out[-1][1]):
+            out[-1][0] += "\n" + line.removeprefix("> ")
+            out[-1][2].append(line)
         elif line.startswith("$ "):
-            out.append([line[2:], []])
+            out.append([line[2:], [], [line]])
         elif out:
             out[-1][1].append(line)
         else:
@@ -86,13 +88,13 @@ def check_document(path, build, update):
                     faults.append(f"{path.name}:{start}: needed under CI=true: {needed}")
                 continue
             fresh = []
-            for command, expected in commands(lines[start:end]):
+            for command, expected, prompt in commands(lines[start:end]):
                 code, output = run(command, scratch)
                 if code != 0:
                     faults.append(f"{path.name}:{start}: exit code {code} of: {command}\n{output}")
                 elif not update and not pattern(expected).match(output):
                     faults.append(f"{path.name}:{start}: another output of: {command}\n{output}")
-                fresh += ["$ " + command, *kept(expected, output.rstrip("\n").splitlines())]
+                fresh += [*prompt, *kept(expected, output.rstrip("\n").splitlines())]
             replaced[(start, end)] = fresh
     for (start, end), fresh in sorted(replaced.items(), reverse=True):
         lines[start:end] = fresh

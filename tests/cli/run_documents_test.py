@@ -36,6 +36,12 @@ class RunDocuments(unittest.TestCase):
         self.assertEqual(self.faults(text, update=True), [])
         self.assertEqual(self.lines[3:6], ["x1", "...", "x9"])
 
+    def test_commands_of_several_lines_have_a_prompt_of_their_own(self):
+        text = "<!-- checked -->\n```console\n$ cat <<END\n> a\n> b\n> END\na\nb\n```\n"
+        self.assertEqual(self.faults(text), [])
+        self.assertEqual(self.faults(text, update=True), [])
+        self.assertEqual("\n".join(self.lines) + "\n", text)
+
     def test_commands_go_on_below_a_backslash(self):
         self.assertEqual(self.faults("<!-- checked -->\n```console\n$ echo a \\\n    b\na b\n```\n"),
                          [])

@@ -12,14 +12,49 @@ BUILD = Path(os.environ.get("EDGESAGE_BINARY_DIR", SOURCE / "build"))
 TOOL = BUILD / "edgesage"
 
 
+def schema_of(arguments):
+    """The published schema of an answer, by the command and its format; None where there is none."""
+    words = [str(word) for word in arguments]
+    name = words[0] if words else ""
+    if name == "devices" and "--check" in words:
+        name = "devices-check"
+    if name in ("store", "dataset"):
+        name = "-".join(words[:2])
+    if name == "evaluate" and "--protocol" in words:
+        return None
+    shown = words[words.index("--format") + 1] if "--format" in words[:-1] else ""
+    if shown in ("trace", "model-explorer"):
+        name = shown
+    path = SOURCE / "schemas" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def validate(document, schema):
+    """Fails where the document is not what the schema says. Without the library nothing is said,
+    but under CI=true it must be there."""
+    try:
+        import jsonschema
+    except ImportError:
+        if os.environ.get("CI") == "true":
+            raise
+        return
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
 class Answer:
-    def __init__(self, run):
+    """What a run of the tool left. Its JSON is held against the schema in schemas/."""
+
+    def __init__(self, run, arguments=()):
+        self.arguments = arguments
         self.code = run.returncode
         self.out = run.stdout.decode("utf-8", "replace")
         self.err = run.stderr.decode("utf-8", "replace")
 
     def json(self):
-        return json.loads(self.out)
+        document = json.loads(self.out)
+        if (schema := schema_of(self.arguments)) is not None:
+            validate(document, schema)
+        return document
 
 
 def run(*arguments, stdin=b"", cwd=None, env=None, timeout=300):
@@ -27,7 +62,7 @@ def run(*arguments, stdin=b"", cwd=None, env=None, timeout=300):
     environment = {**os.environ, **(env or {})}
     return Answer(subprocess.run([str(TOOL), *map(str, arguments)], input=stdin, cwd=cwd,
                                  capture_output=True, timeout=timeout, env=environment,
-                                 check=False))
+                                 check=False), arguments)
 
 
 def data_dir():

@@ -161,6 +161,8 @@ class HelpExamples(ToolTest):
         model = self.network("model.tflite")
         (self.dir / "my-models").mkdir()
         shutil.copy(model, self.dir / "my-models")
+        (self.dir / "budget.toml").write_text('[[limits]]\ndevice = "ethos-u55-256"\nmacs = 1e9\n')
+        (self.dir / "measured.csv").write_text("model,latency_us\nmodel,1234\n")
         places = {"EDGESAGE_PREDICTOR_PATH": str(self.dir)}
         if data_dir():
             places["EDGESAGE_DATA_DIR"] = str(data_dir())

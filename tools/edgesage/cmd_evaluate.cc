@@ -207,13 +207,13 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       const auto table = app::evaluate_protocol(session.context(), protocol);
       if (!table) return session.fail(table.error());
       if (options->format == "json") return session.write(report::few_shot_json(*table));
-      if (options->format == "text") return session.write(report::few_shot_text(*table));
+      if (options->format == "text") return session.show(report::few_shot_text(*table));
       return session.write(report::few_shot_markdown(*table));
     }
     const auto table = app::evaluate(session.context(), options->request);
     if (!table) return session.fail(table.error());
     if (options->format == "json") return session.write(report::evaluate_json(*table));
-    if (options->format == "text") return session.write(report::evaluate_text(*table));
+    if (options->format == "text") return session.show(report::evaluate_text(*table));
     return session.write(report::evaluate_csv(*table));
   };
 }

@@ -47,7 +47,7 @@ Run declare_generate(CLI::App& command, Session& session) {
       "  edgesage generate --space fbnet --code 7-8-1-8-4-8-8-8-7-4-1-4-7-3-2-7-3-2-4-2-4-5 "
       "-o networks");
   return [options, &session] {
-    if (options->list) return session.write(report::spaces_text(app::search_spaces()));
+    if (options->list) return session.show(report::spaces_text(app::search_spaces()));
     if (options->request.space.empty() || options->request.directory.empty())
       return session.fail({ErrorCode::kInvalidArgument, "",
                            "--space and --output are needed; see edgesage generate --help"});
@@ -56,7 +56,7 @@ Run declare_generate(CLI::App& command, Session& session) {
     const int code = interrupted() ? kInterrupted : 0;
     if (options->format == "json") return session.write(report::generate_json(*networks), code);
     if (options->format == "csv") return session.write(report::generate_csv(*networks), code);
-    return session.write(report::generate_text(*networks), code);
+    return session.show(report::generate_text(*networks), code);
   };
 }
 

@@ -46,9 +46,9 @@ Run declare_inspect(CLI::App& command, Session& session) {
     const Answers<Inspection> answers = app::inspect(options->request);
     for (const auto& answer : answers)
       if (!answer.result) session.fail(answer.result.error());
-    const auto render = options->format == "json"   ? report::inspect_json
-                        : options->format == "html" ? report::inspect_html
-                                                    : report::inspect_text;
+    if (options->format == "text")
+      return session.show(report::inspect_text(answers), exit_code(answers));
+    const auto render = options->format == "json" ? report::inspect_json : report::inspect_html;
     return session.write(render(answers), exit_code(answers));
   };
 }

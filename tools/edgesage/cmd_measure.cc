@@ -30,6 +30,12 @@ Run declare_measure(CLI::App& command, Session& session) {
                   "Table of costs (TOML) that the energy is modelled with, instead of the device's")
       ->type_name("FILE");
   add_sizes(command, request.read);
+  command.add_flag("--energy", request.measure_energy,
+                   "Measure the energy of an inference with sensors of this computer "
+                   "(docs/energy.md)");
+  command.add_option("--sensor-root", request.sensor_root, "Where to look for sensors")
+      ->type_name("DIR")
+      ->capture_default_str();
   options->worker.add(command);
   command.add_option("--repeats", request.repeats, "Measure each model so often")
       ->check(CLI::Range(1, 1000))

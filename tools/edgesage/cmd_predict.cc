@@ -1,10 +1,28 @@
 #include "src/app/predict.h"
+
+#include <map>
+
 #include "src/report/predict.h"
 #include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
 #include "tools/edgesage/shape_flags.h"
 
 namespace edgesage::cli {
+namespace {
+
+using Render = std::string (*)(const Answers<Prediction>&);
+
+const std::map<std::string, Render> kFormats = {
+    {"text", report::predict_text},
+    {"json", report::predict_json},
+    {"csv", report::predict_csv},
+    {"markdown", report::predict_markdown},
+    {"html", report::predict_html},
+    {"trace", report::predict_trace},
+    {"model-explorer", report::predict_model_explorer},
+};
+
+}  // namespace
 
 Run declare_predict(CLI::App& command, Session& session) {
   struct Options {
@@ -33,8 +51,11 @@ Run declare_predict(CLI::App& command, Session& session) {
       ->check(CLI::IsMember({0.5, 0.8, 0.9, 0.95}))
       ->type_name("LEVEL")
       ->capture_default_str();
-  command.add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  command
+      .add_option("--format", options->format,
+                  "text, json, csv, markdown, html (a page), trace (for Perfetto) or "
+                  "model-explorer (colours of its nodes)")
+      ->check(CLI::IsMember(kFormats))
       ->type_name("FORMAT")
       ->capture_default_str();
   command.add_flag("--strict", request.strict,
@@ -47,16 +68,19 @@ Run declare_predict(CLI::App& command, Session& session) {
   command.footer(
       "Examples:\n"
       "  edgesage predict model.tflite --device ethos-u55-256\n"
-      "  edgesage predict model.tflite --device ethos-u55-256 --format json");
+      "  edgesage predict model.tflite --device ethos-u55-256 --format json\n"
+      "  edgesage predict model.tflite --device ethos-u55-256 --format html -o model.html\n"
+      "  edgesage predict model.tflite --device ethos-u55-256 --format trace -o trace.json");
   return [options, &session] {
+    options->request.inspect = options->format == "html" || options->format == "trace" ||
+                               options->format == "model-explorer";
     const auto answers = app::predict_models(session.context(), options->request);
     if (!answers) return session.fail(answers.error());
     for (const auto& answer : *answers)
       if (!answer.result) session.fail(answer.result.error());
     const int code = interrupted() ? kInterrupted : exit_code(*answers);
-    if (options->format == "json") return session.write(report::predict_json(*answers), code);
-    if (options->format == "csv") return session.write(report::predict_csv(*answers), code);
-    return session.write(report::predict_text(*answers), code);
+    const std::string text = kFormats.at(options->format)(*answers);
+    return options->format == "text" ? session.show(text, code) : session.write(text, code);
   };
 }
 

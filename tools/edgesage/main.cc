@@ -17,10 +17,14 @@ namespace {
 constexpr Command kCommands[] = {
     {"inspect", "Operators, MACs, parameters and memory of models", declare_inspect},
     {"predict", "Latency and memory of models on devices, per operator", declare_predict},
+    {"check", "Exit with 1 where models do not keep to a budget", declare_check},
+    {"compare", "Two models, devices or predictors: where the difference is from", declare_compare},
+    {"advise", "What to change about a model for a device", declare_advise},
     {"measure", "Run models on a device, and store every sample", declare_measure},
     {"devices", "What can be predicted or measured here, and why not", declare_devices},
     {"generate", "Sample networks of a search space as .tflite files", declare_generate},
     {"annotate", "Sample networks in bulk and measure them; resumable", declare_annotate},
+    {"import", "Measurements of other tools as labels", declare_import},
     {"store", "What a store of measurements holds", declare_store},
     {"dataset", "Labels as files: export, import, info, verify", declare_dataset},
     {"sample", "Which networks to measure first and next", declare_sample},
@@ -28,6 +32,10 @@ constexpr Command kCommands[] = {
     {"search", "Smaller networks of one, by what a device needs for them", declare_search},
     {"train", "Learn a predictor from labels", declare_train},
     {"evaluate", "Accuracy of a predictor beside its controls", declare_evaluate},
+    {"selftest", "Does this installation work?", declare_selftest},
+    {"strip", "A copy of a model without its weights, for bug reports", declare_strip},
+    {"completion", "Completion of commands and options for a shell", declare_completion},
+    {"man", "Manual pages of the commands", declare_man},
     {"version", "Version of the program and of what it was built with", declare_version},
 };
 

@@ -30,9 +30,23 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-size_t terminal_columns() {
+size_t terminal_columns(int descriptor) {
   struct winsize size {};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+std::string cut_lines(std::string_view text, size_t columns) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    out +=
+        line.size() <= columns ? std::string(line) : std::string(line.substr(0, columns - 1)) + '>';
+    text.remove_prefix(line.size());
+    if (text.empty()) break;
+    out += '\n';
+    text.remove_prefix(1);
+  }
+  return out;
 }
 
 std::filesystem::path program_path() {
@@ -159,6 +173,11 @@ int Session::write(std::string_view text, int code) {
                "cannot write the result; is the disk full? name a file with --output"});
 }
 
+int Session::show(std::string_view text, int code) {
+  if (output_ != "-" || isatty(STDOUT_FILENO) == 0) return write(text, code);
+  return write(cut_lines(text, terminal_columns(STDOUT_FILENO)), code);
+}
+
 int Session::fail(const Error& error) {
   end_progress_line();
   const bool color = terminal_ && !no_color_ && environment("NO_COLOR").empty();
@@ -205,7 +224,8 @@ void Session::show_progress(int64_t done, int64_t total, std::string_view what) 
   const auto filled = static_cast<size_t>(total > 0 ? kWidth * std::min(done, total) / total : 0);
   const std::string line =
       fmt::format("[{:<{}}] {}/{}{} {}", std::string(filled, '#'), kWidth, done, total, left, what);
-  fmt::print(stderr, "\r\033[K{}", std::string_view(line).substr(0, terminal_columns() - 1));
+  fmt::print(stderr, "\r\033[K{}",
+             std::string_view(line).substr(0, terminal_columns(STDERR_FILENO) - 1));
   std::fflush(stderr);
   line_open_ = true;
 }

@@ -35,6 +35,10 @@ class Session {
   // cannot be written.
   int write(std::string_view text, int code = 0);
 
+  // The same for text that people read: on a terminal, lines that are longer than it is wide end in
+  // '>' instead of breaking the table.
+  int show(std::string_view text, int code = 0);
+
   // "edgesage: error: ..." on stderr; returns the exit code.
   int fail(const Error& error);
   void warn(std::string_view message);
