@@ -56,8 +56,10 @@ class Predict(ToolTest):
             self.assertEqual(latency["level"], 0.9)
             self.assertGreaterEqual(entry["overhead_ms"], 0)
             self.assertEqual(entry["device"], NPU)
-            self.assertIsNone(entry["energy_mj"])
-            self.assertTrue(entry["missing"]["energy_mj"])
+            self.assertGreater(entry["energy_mj"]["value"], 0)
+            self.assertTrue(entry["energy_mj"]["source"])
+            self.assertIsNone(entry["flash_bytes"])
+            self.assertTrue(entry["missing"]["flash_bytes"])
 
     def test_runtimes_arenas_are_those_of_inspect(self):
         path = self.network("arena.tflite", seed=73)

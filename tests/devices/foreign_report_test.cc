@@ -149,6 +149,7 @@ TEST(MlperfTiny, TheMedianOfFiveWindows) {
 TEST(BenchmarkModel, MicrosecondsOfTheTimedRuns) {
   const ForeignReport report =
       one("Running benchmark for at least 50 iterations and at least 1 seconds.\n"
+          "INFO: count=15 first=40000 curr=33100 min=32600 max=40000 avg=33500 std=1700\n\n"
           "INFO: count=50 first=32891 curr=33978 min=32641 max=34005 avg=33209.4 std=450\n\n"
           "INFO: Inference timings in us: Init: 5000, First inference: 40000, Warmup (avg): 33500, "
           "Inference (avg): 33209.4\n");

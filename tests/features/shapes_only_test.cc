@@ -31,7 +31,10 @@ Graph build(std::string_view space, DataType type, bool weights) {
 bool is_of_values(std::string_view feature) {
   return feature.starts_with("weights_") || feature == "log_encoded_weights_bytes" ||
          feature.starts_with("log_cycles_") || feature.ends_with("_of_largest") ||
-         feature == "log_weight_buffer_bytes";
+         feature.ends_with("_traffic_bytes") || feature == "log_weight_buffer_bytes" ||
+         feature == "log_constant_bytes" || feature == "log_sram_live_bytes" ||
+         feature == "log_dram_live_bytes" || feature == "sram_live_share_of_peak" ||
+         feature == "staged_share";
 }
 
 TEST(ShapesOnly, FeaturesOfShapesAreThoseOfTheNetworkWithWeights) {

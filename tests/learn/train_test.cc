@@ -128,7 +128,7 @@ TEST(Training, SameSeedGivesSameBytesForAnyThreadsInMemoryAndFromAFile) {
 
 TEST(Training, SmallSpacesAreDrawnMoreOftenAndNothingIsLeftOut) {
   Dataset mixed = dataset();
-  for (size_t i = 0; i < 40; ++i) mixed.examples[i * 5].name = "other" + mixed.examples[i].name;
+  for (size_t i = 0; i < 40; ++i) mixed.examples[i * 5].name.insert(0, "other");
   const FeatureFile file = FeatureFile::of(mixed);
   std::vector<uint32_t> train;
   for (uint32_t i = 0; i < file.size(); i += 1) train.push_back(i);
