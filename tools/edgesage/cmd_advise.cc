@@ -3,6 +3,7 @@
 #include "src/report/advise.h"
 #include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/shape_flags.h"
 
 namespace edgesage::cli {
@@ -35,10 +36,7 @@ Run declare_advise(CLI::App& command, Session& session) {
   command
       .add_option("--write", options->folder, "Directory for the changed models, as .tflite files")
       ->type_name("DIR");
-  command.add_option("--format", options->format, "text, json or markdown")
-      ->check(CLI::IsMember({"text", "json", "markdown"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "markdown"});
   add_abi(command, request.abi, request.kernels);
   add_shapes(command, request.read);
   session.add_output(command);

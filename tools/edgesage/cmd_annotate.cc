@@ -3,6 +3,7 @@
 #include "src/app/annotate.h"
 #include "src/report/annotate.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/worker_flags.h"
 
 namespace edgesage::cli {
@@ -81,10 +82,7 @@ Run declare_annotate(CLI::App& command, Session& session) {
       ->capture_default_str();
   command.add_flag("--retry-failures", request.retry_failures, "Measure again what failed before");
   options->worker.add(command);
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

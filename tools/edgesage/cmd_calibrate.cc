@@ -4,6 +4,7 @@
 #include "src/base/file.h"
 #include "src/report/calibration.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/pool_flags.h"
 #include "tools/edgesage/worker_flags.h"
 
@@ -74,10 +75,7 @@ Run declare_calibrate(CLI::App& command, Session& session) {
   add_flags(command, *options);
   add_pool_flags(command, options->request.pool);
   options->worker.add(command);
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

@@ -7,6 +7,7 @@
 #include "src/report/check.h"
 #include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/shape_flags.h"
 
 namespace edgesage::cli {
@@ -77,10 +78,7 @@ Run declare_check(CLI::App& command, Session& session) {
                   "Probability of the intervals, in place of the budget's")
       ->check(CLI::IsMember({0.5, 0.8, 0.9, 0.95}))
       ->type_name("LEVEL");
-  command.add_option("--format", options->format, "text, json, junit or markdown")
-      ->check(CLI::IsMember({"text", "json", "junit", "markdown"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "junit", "markdown"});
   command.add_flag("--strict", request.predict.strict,
                    "Exit with 4 when a model is outside the predictor's range, or has operators "
                    "that are not known");

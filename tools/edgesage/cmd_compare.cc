@@ -5,6 +5,7 @@
 #include "src/report/compare.h"
 #include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/shape_flags.h"
 
 namespace edgesage::cli {
@@ -43,10 +44,7 @@ Run declare_compare(CLI::App& command, Session& session) {
           "Operators to show, by the size of their difference; 0: all. JSON and CSV have all")
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--format", options->format, "text, json, csv or markdown")
-      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "csv", "markdown"});
   add_abi(command, request.abi, request.kernels);
   add_shapes(command, request.read);
   session.add_output(command);

@@ -2,6 +2,7 @@
 #include "src/report/dataset.h"
 #include "src/report/learn.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/worker_flags.h"
 
 namespace edgesage::cli {
@@ -25,13 +26,6 @@ constexpr const char* kVerifyExample =
 constexpr const char* kImportExample =
     "  edgesage dataset import cells.csv --space nas-bench-201 --code-column arch_str "
     "--label-column pi_ms --device raspberry-pi -o labels.csv.zst";
-
-void add_format(CLI::App& command, Options& options) {
-  command.add_option("--format", options.format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
-}
 
 CLI::App* declare_export(CLI::App& command, Options& options) {
   CLI::App* exporting = command.add_subcommand("export", "Labels of a device as a file");
@@ -189,7 +183,7 @@ Run declare_dataset(CLI::App& command, Session& session) {
   CLI::App* info = declare_info(command, *options, session);
   CLI::App* verify = declare_verify(command, *options, session);
   for (CLI::App* one : {exporting, importing, info, verify}) {
-    add_format(*one, *options);
+    add_format(*one, options->format, {"text", "json"});
     session.add_common(*one);
   }
   return [options, exporting, info, verify, &session] {

@@ -6,6 +6,7 @@
 #include "src/report/devices.h"
 #include "src/report/fitness.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 
 namespace edgesage::cli {
 namespace {
@@ -50,10 +51,7 @@ Run declare_devices(CLI::App& command, Session& session) {
                   "Say whether this device is fit to be measured now (governor, load, temperature, "
                   "...); exit 5 when it is not")
       ->type_name("DEVICE");
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

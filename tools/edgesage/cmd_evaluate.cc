@@ -10,6 +10,7 @@
 #include "src/report/few_shot.h"
 #include "src/report/learn.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/label_flags.h"
 
 namespace edgesage::cli {
@@ -161,10 +162,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
   add_protocol_flags(command, options->protocol);
   add_compression_flags(command, options->compression);
   add_many_spaces_flags(command, options->many_spaces);
-  command.add_option("--format", options->format, "text, json, csv or markdown")
-      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "csv", "markdown"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

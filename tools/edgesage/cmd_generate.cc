@@ -1,6 +1,7 @@
 #include "src/app/generate.h"
 #include "src/report/generate.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 
 namespace edgesage::cli {
 
@@ -35,10 +36,8 @@ Run declare_generate(CLI::App& command, Session& session) {
   command.add_option("--threads", request.threads, "Threads; 0: all of the machine")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command.add_option("--format", options->format, "text, json or csv: the list of what was made")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "csv"},
+             "text, json or csv: the list of what was made");
   command.add_flag("--list-spaces", options->list, "Print the search spaces and end");
   command.footer(
       "Examples:\n"

@@ -3,6 +3,7 @@
 #include "src/base/text.h"
 #include "src/report/import.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 
 namespace edgesage::cli {
 namespace {
@@ -58,10 +59,7 @@ Run declare_import(CLI::App& command, Session& session) {
   };
   auto options = std::make_shared<Options>();
   add_flags(command, options->request);
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

@@ -2,6 +2,7 @@
 #include "src/report/inspect.h"
 #include "tools/edgesage/abi_flag.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/shape_flags.h"
 
 namespace edgesage::cli {
@@ -20,12 +21,8 @@ Run declare_inspect(CLI::App& command, Session& session) {
       .add_option("--device", options->device,
                   "Also say where each operator runs on this device, and why")
       ->type_name("DEVICE");
-  command
-      .add_option("--format", options->format,
-                  "text, json or html (a page with the picture of the arena)")
-      ->check(CLI::IsMember({"text", "json", "html"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "html"},
+             "text, json or html (a page with the picture of the arena)");
   command.add_flag("--strict", options->request.strict,
                    "Exit with 4 when something in a model is not known");
   add_abi(command, options->request.abi, options->request.kernels);

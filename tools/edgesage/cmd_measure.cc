@@ -1,6 +1,7 @@
 #include "src/app/measure.h"
 #include "src/report/measure.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/shape_flags.h"
 #include "tools/edgesage/worker_flags.h"
 
@@ -45,10 +46,7 @@ Run declare_measure(CLI::App& command, Session& session) {
                   "Measure a series that is rejected for its noise again, up to so often in all")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

@@ -3,6 +3,7 @@
 #include "src/app/calibrate.h"
 #include "src/report/calibration.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/pool_flags.h"
 
 namespace edgesage::cli {
@@ -28,10 +29,7 @@ Run declare_sample(CLI::App& command, Session& session) {
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
   add_pool_flags(command, request.pool);
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

@@ -4,6 +4,7 @@
 #include "src/base/file.h"
 #include "src/report/search.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/worker_flags.h"
 
 namespace edgesage::cli {
@@ -161,10 +162,7 @@ Run declare_search(CLI::App& command, Session& session) {
   add_device_flags(command, *options);
   add_gene_flags(command, *options);
   options->worker.add(command);
-  command.add_option("--format", options->format, "text, json or html")
-      ->check(CLI::IsMember({"text", "json", "html"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json", "html"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

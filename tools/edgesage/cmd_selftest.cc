@@ -4,15 +4,13 @@
 
 #include "src/report/installation.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 
 namespace edgesage::cli {
 
 Run declare_selftest(CLI::App& command, Session& session) {
   auto format = std::make_shared<std::string>("text");
-  command.add_option("--format", *format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, *format, {"text", "json"});
   session.add_output(command);
   session.add_devices(command);
   command.footer(

@@ -1,6 +1,7 @@
 #include "src/app/store.h"
 #include "src/report/store.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 
 namespace edgesage::cli {
 namespace {
@@ -37,10 +38,7 @@ Run declare_store(CLI::App& command, Session& session) {
                 "difference is\n"
                 "reported and the exit code is 1. Labels of different machines stand apart.");
   for (CLI::App* one : {info, merge}) {
-    one->add_option("--format", options->format, "text or json")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->type_name("FORMAT")
-        ->capture_default_str();
+    add_format(*one, options->format, {"text", "json"});
     session.add_output(*one);
     session.add_common(*one);
   }

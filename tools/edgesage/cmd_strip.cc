@@ -1,6 +1,7 @@
 #include "src/app/strip.h"
 #include "src/report/installation.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 
 namespace edgesage::cli {
 
@@ -20,10 +21,7 @@ Run declare_strip(CLI::App& command, Session& session) {
   command.add_option("--seed", options->request.seed, "Of the order of what is shuffled")
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_devices(command);
   command.footer(
       "A copy for bug reports: the structure without the weights. Predictions stay the same; the "

@@ -1,6 +1,7 @@
 #include "src/app/train.h"
 #include "src/report/learn.h"
 #include "tools/edgesage/commands.h"
+#include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/label_flags.h"
 #include "tools/edgesage/ranks.h"
 
@@ -69,10 +70,7 @@ Run declare_train(CLI::App& command, Session& session) {
                   "Time between two writes of it")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
-  command.add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   session.add_devices(command);
   command.footer(
       "Example:\n"
