@@ -26,9 +26,8 @@ Id classify(GraphBuilder& net, Id x) {
   return net.softmax(net.fully_connected(x, {.units = kClasses}));
 }
 
-// He, Zhang, Ren and Sun, "Deep residual learning for image recognition", CVPR 2016; the stride is
-// in the first convolution of a block.
-Id resnet50(GraphBuilder& net, Id x) {
+// The first layers of ResNets and DenseNets: a fourth of the image's sides, 64 channels.
+Id stem(GraphBuilder& net, Id x) {
   x = net.pad(x, {0, 0, 3, 3, 3, 3, 0, 0});
   x = net.conv_2d(x, {.channels = 64,
                       .kernel_h = 7,
@@ -38,7 +37,13 @@ Id resnet50(GraphBuilder& net, Id x) {
                       .padding = Padding::kValid,
                       .activation = Activation::kRelu});
   x = net.pad(x, {0, 0, 1, 1, 1, 1, 0, 0});
-  x = net.max_pool(x, {.kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2});
+  return net.max_pool(x, {.kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2});
+}
+
+// He, Zhang, Ren and Sun, "Deep residual learning for image recognition", CVPR 2016; the stride is
+// in the first convolution of a block.
+Id resnet50(GraphBuilder& net, Id x) {
+  x = stem(net, x);
   constexpr std::pair<int64_t, int> kStages[] = {{64, 3}, {128, 4}, {256, 6}, {512, 3}};
   for (const auto& [channels, blocks] : kStages)
     for (int block = 0; block < blocks; ++block) {
@@ -62,16 +67,7 @@ Id resnet50(GraphBuilder& net, Id x) {
 // Huang, Liu, van der Maaten and Weinberger, "Densely connected convolutional networks", CVPR 2017.
 Id densenet169(GraphBuilder& net, Id x) {
   constexpr int64_t kGrowth = 32;
-  x = net.pad(x, {0, 0, 3, 3, 3, 3, 0, 0});
-  x = net.conv_2d(x, {.channels = 64,
-                      .kernel_h = 7,
-                      .kernel_w = 7,
-                      .stride_h = 2,
-                      .stride_w = 2,
-                      .padding = Padding::kValid,
-                      .activation = Activation::kRelu});
-  x = net.pad(x, {0, 0, 1, 1, 1, 1, 0, 0});
-  x = net.max_pool(x, {.kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2});
+  x = stem(net, x);
   constexpr int kLayers[] = {6, 12, 32, 32};
   for (size_t stage = 0; stage < std::size(kLayers); ++stage) {
     for (int layer = 0; layer < kLayers[stage]; ++layer) {
