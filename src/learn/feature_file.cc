@@ -299,12 +299,17 @@ int32_t FeatureFile::nodes_of(size_t i) const {
   return reinterpret_cast<const Entry*>(bytes_.data() + index_offset_)[i].nodes;
 }
 
+std::string_view FeatureFile::space_of(size_t i) const {
+  const std::string_view name = view(i).name;
+  return name.substr(0, name.find('/'));
+}
+
 Example FeatureFile::example(size_t i) const {
   const auto copy = [](auto values) { return std::vector(values.begin(), values.end()); };
   const ExampleView from = view(i);
   Example to;
   to.name = from.name;
-  to.space = to.name.substr(0, to.name.find('/'));
+  to.space = space_of(i);
   to.graph_hash = from.graph_hash;
   to.operator_signatures = split(from.signatures, '\n');
   to.operator_signatures.pop_back();  // what follows the last newline

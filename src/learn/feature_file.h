@@ -60,6 +60,8 @@ class FeatureFile {
   [[nodiscard]] ExampleView view(size_t i) const;
   [[nodiscard]] Example example(size_t i) const;  // a copy
   [[nodiscard]] int32_t nodes_of(size_t i) const;
+  // "mobile-classifier" of "mobile-classifier/1/4711"; lives as long as the file.
+  [[nodiscard]] std::string_view space_of(size_t i) const;
 
   [[nodiscard]] const FeatureOrigin& origin() const { return origin_; }
   [[nodiscard]] const std::vector<Quantity>& quantities() const { return origin_.quantities; }

@@ -28,11 +28,6 @@ const std::array<std::string, 12> kAblations{"no-closed-form",     "mean-read-ou
                                              "no-operator-labels", "absolute-loss",  "squared-loss",
                                              "one-layer",          "two-layers",     "half-width"};
 
-std::string_view space_of(const FeatureFile& file, size_t network) {
-  const std::string_view name = file.view(network).name;
-  return name.substr(0, name.find('/'));
-}
-
 struct Sets {
   TrainingSets training;
   std::vector<uint32_t> test;
@@ -55,7 +50,7 @@ Sets sets_of(const FeatureFile& file, const SpacesTask& task, const SpacesRun& r
   std::vector<uint32_t> own;
   for (const uint32_t i : order) {
     const Part part = part_of(file.view(i).graph_hash, split);
-    if (!task.left_out.empty() && space_of(file, i) == task.left_out)
+    if (!task.left_out.empty() && file.space_of(i) == task.left_out)
       own.push_back(i);
     else if (part == Part::kCalibration)
       sets.training.calibration.push_back(i);
@@ -219,7 +214,7 @@ std::span<const std::string> ablation_names() { return kAblations; }
 
 std::vector<std::string> spaces_of(const FeatureFile& file) {
   std::set<std::string> spaces;
-  for (size_t i = 0; i < file.size(); ++i) spaces.emplace(space_of(file, i));
+  for (size_t i = 0; i < file.size(); ++i) spaces.emplace(file.space_of(i));
   return {spaces.begin(), spaces.end()};
 }
 
@@ -240,7 +235,7 @@ Result<std::vector<SpacesRow>> run_spaces_task(const FeatureFile& whole, const L
   std::vector<Truth> truths;
   for (const uint32_t network : sets.test) {
     const ExampleView view = file.view(network);
-    truths.push_back({std::string(space_of(file, network)),
+    truths.push_back({std::string(file.space_of(network)),
                       {view.labels.begin(), view.labels.end()},
                       view.cpu_operators});
   }

@@ -43,11 +43,6 @@ void keep_some(const FeatureFile& file, size_t most, std::vector<uint32_t>& netw
   std::sort(networks.begin(), networks.end());
 }
 
-std::string_view space_of(const FeatureFile& file, uint32_t network) {
-  const std::string_view name = file.view(network).name;
-  return name.substr(0, name.find('/'));
-}
-
 // What the training networks say of one quantity, gathered one network at a time.
 struct QuantitySurvey {
   std::vector<double> labels, log_ratios;  // of the label to the closed form
@@ -307,7 +302,7 @@ std::vector<int32_t> balanced_draw(const FeatureFile& file, std::span<const uint
                                    double balance) {
   std::map<std::string_view, std::vector<int32_t>> spaces;
   for (size_t i = 0; i < train.size(); ++i)
-    spaces[space_of(file, train[i])].push_back(static_cast<int32_t>(i));
+    spaces[file.space_of(train[i])].push_back(static_cast<int32_t>(i));
   size_t largest = 0;
   for (const auto& [space, members] : spaces) largest = std::max(largest, members.size());
   std::vector<int32_t> draw;
