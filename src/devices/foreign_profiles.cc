@@ -7,6 +7,7 @@
 
 #include "src/base/text.h"
 #include "src/devices/foreign_formats.h"
+#include "src/devices/statistics.h"
 
 namespace edgesage::foreign {
 namespace {
@@ -25,12 +26,6 @@ std::vector<double> numbers(const Json& object, const char* key, double factor) 
   for (const Json& value : object[key])
     out.push_back(value.is_number() ? value.get<double>() * factor : NAN);
   return out;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
 #include "src/base/text.h"
+#include "src/devices/fitness_probe.h"
 
 namespace edgesage {
 namespace fs = std::filesystem;
@@ -20,12 +20,9 @@ tl::unexpected<Error> failed(const std::string& where, std::string message) {
 }
 
 Result<std::string> first_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  // Some drivers answer a read, not an open, with an error.
-  if (!stream || !std::getline(stream, line))
-    return failed(file.string(), "cannot be read; it may be for root alone");
-  return std::string(trim(line));
+  std::optional<std::string> line = fitness::first_line(file);
+  if (!line) return failed(file.string(), "cannot be read; it may be for root alone");
+  return *std::move(line);
 }
 
 Result<double> number_of(const fs::path& file) {

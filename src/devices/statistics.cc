@@ -15,14 +15,14 @@ std::vector<double> sorted_copy(std::span<const double> samples) {
   return sorted;
 }
 
-double median(std::span<const double> samples) { return quantile(sorted_copy(samples), 0.5); }
-
 constexpr double kNoisySpread = 0.2;
 constexpr double kModeShare = 0.2;
 constexpr double kModeVariance = 0.8;
 constexpr double kModeDistance = 0.1;
 
 }  // namespace
+
+double median(std::span<const double> samples) { return quantile(sorted_copy(samples), 0.5); }
 
 double quantile(std::span<const double> sorted, double q) {
   const double position = q * static_cast<double>(sorted.size() - 1);

@@ -23,6 +23,9 @@ struct SeriesSummary {
 // empty.
 [[nodiscard]] double quantile(std::span<const double> sorted, double q);
 
+// In any order; not empty.
+[[nodiscard]] double median(std::span<const double> samples);
+
 [[nodiscard]] double median_absolute_deviation(std::span<const double> samples);
 
 // Whether the medians of the series' first, middle and last thirds agree within `tolerance`
