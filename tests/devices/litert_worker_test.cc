@@ -9,6 +9,7 @@
 
 #include "src/base/file.h"
 #include "src/devices/measure.h"
+#include "tests/devices/open_worker.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -22,13 +23,8 @@ class LitertWorker : public testing::Test {
     EDGESAGE_REQUIRE(test::data_dir(), "no models; set EDGESAGE_DATA_DIR");
     EDGESAGE_REQUIRE(fs::exists(test::binary_dir() / "workers/edgesage-worker-litert"),
                      "the worker is not built");
-    device_ = DeviceCatalog::load(std::vector<fs::path>{test::source_dir() / "devices"})
-                  ->find("host-litert")
-                  .value();
-    worker_ = WorkerClient::for_device(device_, {.source_dir = test::source_dir(),
-                                                 .worker_dir = test::binary_dir() / "workers",
-                                                 .python = {}})
-                  .value();
+    device_ = test::shipped_device("host-litert");
+    worker_ = test::open_worker(device_);
   }
   fs::path tiny(const std::string& file) { return *test::data_dir() / "models/tflite/tiny" / file; }
   Result<Measurement> run(const fs::path& model, Json options = Json::object()) {

@@ -10,6 +10,7 @@
 
 #include "src/base/file.h"
 #include "src/devices/measure.h"
+#include "tests/devices/open_worker.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -41,12 +42,8 @@ class OnnxRuntimeWorker : public testing::Test {
   void SetUp() override {
     EDGESAGE_REQUIRE(test::venv_python(), "no .venv; run ./dev setup");
     EDGESAGE_REQUIRE(test::data_dir(), "no models; set EDGESAGE_DATA_DIR");
-    device_ = DeviceCatalog::load(std::vector<fs::path>{test::source_dir() / "devices"})
-                  ->find("host-onnxruntime")
-                  .value();
-    worker_ = WorkerClient::for_device(
-                  device_, {.source_dir = test::source_dir(), .worker_dir = {}, .python = {}})
-                  .value();
+    device_ = test::shipped_device("host-onnxruntime");
+    worker_ = test::open_worker(device_);
   }
   fs::path published(const std::string& file) { return *test::data_dir() / "models/onnx" / file; }
   Result<Measurement> run(const fs::path& model, Json options = Json::object()) {

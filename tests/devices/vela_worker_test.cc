@@ -12,6 +12,7 @@
 #include "src/base/csv.h"
 #include "src/base/file.h"
 #include "src/devices/measure.h"
+#include "tests/devices/open_worker.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -28,17 +29,10 @@ class VelaWorker : public testing::Test {
   void SetUp() override {
     EDGESAGE_REQUIRE(test::venv_python(), "no .venv; run ./dev setup");
     EDGESAGE_REQUIRE(test::data_dir(), "no models; set EDGESAGE_DATA_DIR");
-    catalog_ = DeviceCatalog::load(std::vector<fs::path>{test::source_dir() / "devices"}).value();
   }
-  DeviceDescription device(const std::string& name) { return catalog_.find(name).value(); }
-  WorkerClient client(const std::string& name) {
-    return WorkerClient::for_device(
-               device(name), {.source_dir = test::source_dir(), .worker_dir = {}, .python = {}})
-        .value();
-  }
+  DeviceDescription device(const std::string& name) { return test::shipped_device(name); }
+  WorkerClient client(const std::string& name) { return test::open_worker(device(name)); }
   fs::path tiny(const std::string& file) { return *test::data_dir() / "models/tflite/tiny" / file; }
-
-  DeviceCatalog catalog_;
 };
 
 double total_cycles(const Measurement& measurement) {
@@ -105,7 +99,8 @@ TEST_F(VelaWorker, SaysWhatTheCommandLineSays) {
 
 TEST_F(VelaWorker, OperatorsAddUpExactlyAndEveryConvolutionCosts) {
   WorkerClient worker = client("ethos-u55-256");
-  for (const DeviceDescription& target : catalog_.devices()) {
+  const DeviceCatalog catalog = test::shipped_devices();
+  for (const DeviceDescription& target : catalog.devices()) {
     if (target.runtime != "vela") continue;
     for (const std::string& file : kTinyInt8) {
       const auto measurement = measure(worker, target, tiny(file));

@@ -8,6 +8,7 @@
 #include "src/io/model_file.h"
 #include "src/learn/evaluate.h"
 #include "src/predict/predictor.h"
+#include "tests/devices/open_worker.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -54,10 +55,8 @@ TEST(ShippedPredictor, AgreesWithTheCompilerOnMlperfTiny) {
   const auto data = test::data_dir();
   EDGESAGE_REQUIRE(data.has_value(), "published models are not here (EDGESAGE_DATA_DIR)");
   EDGESAGE_REQUIRE(test::venv_python().has_value(), "Vela is not installed (./dev setup)");
-  const std::vector<std::filesystem::path> directories{test::source_dir() / "devices"};
-  const DeviceDescription device = *DeviceCatalog::load(directories)->find("ethos-u55-256");
-  WorkerClient worker = *WorkerClient::for_device(
-      device, {.source_dir = test::source_dir(), .worker_dir = test::binary_dir() / "workers"});
+  const DeviceDescription device = test::shipped_device("ethos-u55-256");
+  WorkerClient worker = test::open_worker(device);
   const Predictor predictor = shipped();
   int files = 0, within_10 = 0, flagged = 0;
   for (const test::IndexedModel& model : test::indexed_models(*data)) {

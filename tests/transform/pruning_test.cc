@@ -22,6 +22,7 @@
 #include "src/spaces/space.h"
 #include "src/transform/pruning_space.h"
 #include "src/transform/weight_magnitude.h"
+#include "tests/devices/open_worker.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage {
@@ -160,13 +161,7 @@ class Pruning : public testing::Test {
     EDGESAGE_REQUIRE(test::data_dir(), "no models; set EDGESAGE_DATA_DIR");
     EDGESAGE_REQUIRE(fs::exists(test::binary_dir() / "workers/edgesage-worker-litert"),
                      "the worker is not built");
-    const auto device = DeviceCatalog::load(std::vector<fs::path>{test::source_dir() / "devices"})
-                            ->find("host-litert")
-                            .value();
-    worker_ = WorkerClient::for_device(device, {.source_dir = test::source_dir(),
-                                                .worker_dir = test::binary_dir() / "workers",
-                                                .python = {}})
-                  .value();
+    worker_ = test::open_worker(test::shipped_device("host-litert"));
   }
 
   Result<RunOutputs> run(const Graph& graph, std::span<const std::byte> inputs) {
