@@ -160,12 +160,13 @@ class Others {
 
   Answers ask(const std::string& name, bool baseline) const {
     Answers answers{.model = name};
-    answers.values.assign(sets_.test.size(), std::vector<double>(dataset_.quantities.size(), 0.0));
-    for (size_t q = 0; q < dataset_.quantities.size(); ++q) {
-      const auto control = fit(name, baseline, q);
-      if (control == nullptr) continue;
-      for (size_t i = 0; i < sets_.test.size(); ++i)
-        answers.values[i][q] = std::max(control->predict(file_.example(sets_.test[i])), 1e-9);
+    std::vector<std::unique_ptr<Control>> fits;  // one a quantity; null: no label of it
+    for (size_t q = 0; q < dataset_.quantities.size(); ++q) fits.push_back(fit(name, baseline, q));
+    for (const uint32_t network : sets_.test) {
+      const Example example = file_.example(network);
+      std::vector<double>& values = answers.values.emplace_back();
+      for (const auto& control : fits)
+        values.push_back(control ? std::max(control->predict(example), 1e-9) : 0.0);
     }
     return answers;
   }
