@@ -96,6 +96,13 @@ def one_line(text):
     return " ".join(text.split())
 
 
+def refuse_unknown(options, allowed):
+    """Refuses an option of a request that is none of the worker's."""
+    unknown = sorted(set(options) - set(allowed))
+    if unknown:
+        raise Refused("bad_options", f"unknown option {unknown[0]}; allowed: {', '.join(allowed)}")
+
+
 def read_tflite(path):
     """The bytes of a .tflite file; Refused for anything else."""
     try:

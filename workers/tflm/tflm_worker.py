@@ -139,9 +139,7 @@ def _values(details, random):
 
 
 def _options(given):
-    unknown = sorted(set(given) - set(DEFAULTS))
-    if unknown:
-        raise Refused("bad_options", f"unknown option {unknown[0]}; allowed: {', '.join(DEFAULTS)}")
+    worker_protocol.refuse_unknown(given, DEFAULTS)
     for name, value in given.items():
         least = 1 if name in ("bursts", "min_runs", "max_runs") else 0
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:

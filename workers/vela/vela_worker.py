@@ -154,9 +154,7 @@ class VelaDevice:
         return measurement
 
     def _target(self, device, options):
-        unknown = sorted(set(options) - set(OPTIONS))
-        if unknown:
-            raise Refused("bad_options", f"unknown option {unknown[0]}; allowed: {', '.join(OPTIONS)}")
+        worker_protocol.refuse_unknown(options, OPTIONS)
         accelerator = options.get("accelerator") or device
         if accelerator not in ACCELERATORS:
             raise Refused("bad_options", f"accelerator {accelerator!r} is not one of {', '.join(ACCELERATORS)}")

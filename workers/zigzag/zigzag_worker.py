@@ -135,9 +135,7 @@ def _answer(operators, costs, clock_mhz):
 
 
 def _options(given):
-    unknown = sorted(set(given) - set(DEFAULTS))
-    if unknown:
-        raise Refused("bad_options", f"unknown option {unknown[0]}; allowed: {', '.join(DEFAULTS)}")
+    worker_protocol.refuse_unknown(given, DEFAULTS)
     options = {**DEFAULTS, **given}
     clock = options["clock_mhz"]
     if isinstance(clock, bool) or not isinstance(clock, (int, float)) or not 0 < clock <= 1e5:
