@@ -48,6 +48,20 @@ std::string setting_text(const AccuracyRow& row) {
   return row.own > 0 ? text + fmt::format(" +{}", row.own) : text;
 }
 
+TextTable accuracy_rows(const AccuracyTable& table) {
+  TextTable rows({"device", "setting", "quantity", "space", "placement", "model", ">train", ">test",
+                  ">MAPE %", ">median", ">p95", ">in 5%", ">in 10%", ">under", ">Kendall",
+                  ">in 90%", ">+-%", ">flagged %", ">MAPE unflagged"});
+  for (const AccuracyRow& row : table.rows)
+    rows.add({row.device, setting_text(row), row.quantity, row.space, row.placement, row.model,
+              std::to_string(row.n_train), std::to_string(row.n_test), figure(row.mape, 2),
+              figure(row.median_ape, 2), figure(row.p95_ape, 2), figure(row.within_5, 1),
+              figure(row.within_10, 1), figure(row.worst_under, 1), figure(row.kendall, 3),
+              figure(row.coverage_90, 1), figure(row.half_width_90, 1), figure(row.flagged, 1),
+              figure(row.mape_unflagged, 2)});
+  return rows;
+}
+
 }  // namespace
 
 std::string labels_text(const LabelFile& labels) {
@@ -108,17 +122,7 @@ std::string train_json(const TrainedPredictor& trained) {
 }
 
 std::string evaluate_text(const AccuracyTable& table) {
-  TextTable rows({"device", "setting", "quantity", "space", "placement", "model", ">train", ">test",
-                  ">MAPE %", ">median", ">p95", ">in 5%", ">in 10%", ">under", ">Kendall",
-                  ">in 90%", ">+-%", ">flagged %", ">MAPE unflagged"});
-  for (const AccuracyRow& row : table.rows)
-    rows.add({row.device, setting_text(row), row.quantity, row.space, row.placement, row.model,
-              std::to_string(row.n_train), std::to_string(row.n_test), figure(row.mape, 2),
-              figure(row.median_ape, 2), figure(row.p95_ape, 2), figure(row.within_5, 1),
-              figure(row.within_10, 1), figure(row.worst_under, 1), figure(row.kendall, 3),
-              figure(row.coverage_90, 1), figure(row.half_width_90, 1), figure(row.flagged, 1),
-              figure(row.mape_unflagged, 2)});
-  std::string text = rows.render();
+  std::string text = accuracy_rows(table).render();
   TextTable attribution(
       {"attribution", "space", ">networks", ">misplaced %", ">median operator %"});
   for (const AttributionAccuracy& row : table.attribution)
@@ -133,6 +137,10 @@ std::string evaluate_text(const AccuracyTable& table) {
   text +=
       fmt::format("\n{} test networks; {} labels left out\n", table.test_networks, table.left_out);
   return text;
+}
+
+std::string evaluate_markdown(const AccuracyTable& table) {
+  return accuracy_rows(table).markdown();
 }
 
 std::string evaluate_json(const AccuracyTable& table) {

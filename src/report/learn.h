@@ -16,6 +16,7 @@ namespace edgesage::report {
 [[nodiscard]] std::string train_json(const TrainedPredictor& trained);
 
 [[nodiscard]] std::string evaluate_text(const AccuracyTable& table);
+[[nodiscard]] std::string evaluate_markdown(const AccuracyTable& table);
 [[nodiscard]] std::string evaluate_json(const AccuracyTable& table);
 [[nodiscard]] std::string evaluate_csv(const AccuracyTable& table);
 

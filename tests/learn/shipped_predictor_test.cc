@@ -41,7 +41,7 @@ TEST(ShippedPredictor, IsAccurateOnHeldOutNetworks) {
     std::printf("%s: MAPE %.2f %% of %zu networks, %.1f %% flagged\n", row.quantity.c_str(),
                 100 * row.accuracy.mape, row.accuracy.count, 100 * row.flagged);
     EXPECT_EQ(row.accuracy.count, 200u);
-    EXPECT_LE(row.accuracy.mape, row.quantity == "latency_ms" ? 0.03 : 0.065) << row.quantity;
+    EXPECT_LE(row.accuracy.mape, row.quantity == "latency_ms" ? 0.03 : 0.05) << row.quantity;
     EXPECT_LE(row.flagged, 0.05);
     EXPECT_GT(row.coverage_90, 0.8);
     ++checked;

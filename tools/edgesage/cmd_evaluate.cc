@@ -140,6 +140,13 @@ void take_over(const app::ProtocolRequest& from, app::ManySpacesRequest& to) {
   to.results = from.results;
 }
 
+int write_accuracy(const AccuracyTable& table, const std::string& format, Session& session) {
+  if (format == "json") return session.write(report::evaluate_json(table));
+  if (format == "csv") return session.write(report::evaluate_csv(table));
+  if (format == "markdown") return session.write(report::evaluate_markdown(table));
+  return session.show(report::evaluate_text(table));
+}
+
 }  // namespace
 
 Run declare_evaluate(CLI::App& command, Session& session) {
@@ -193,9 +200,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       many.training.split = options->request.split;
       const auto table = app::evaluate_many_spaces(session.context(), many);
       if (!table) return session.fail(table.error());
-      if (options->format == "json") return session.write(report::evaluate_json(*table));
-      if (options->format == "text") return session.write(report::evaluate_text(*table));
-      return session.write(report::evaluate_csv(*table));
+      return write_accuracy(*table, options->format, session);
     }
     if (!options->protocol.protocol.empty()) {
       app::ProtocolRequest& protocol = options->protocol;
@@ -210,9 +215,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
     }
     const auto table = app::evaluate(session.context(), options->request);
     if (!table) return session.fail(table.error());
-    if (options->format == "json") return session.write(report::evaluate_json(*table));
-    if (options->format == "text") return session.show(report::evaluate_text(*table));
-    return session.write(report::evaluate_csv(*table));
+    return write_accuracy(*table, options->format, session);
   };
 }
 
