@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/file.h"
+#include "src/devices/measure.h"
 #include "tests/store/samples.h"
 
 namespace edgesage {
@@ -112,6 +113,37 @@ TEST(LabelFile, LabelIsTheMinimumOverRepeatsAndTheRestIsOfTheFastest) {
                                                            {"peak_ram_bytes", 101.0}}));
   ASSERT_EQ(row.operators.size(), 1u);
   EXPECT_EQ(row.operators[0].index, 1);
+}
+
+TEST(LabelFile, NoiseTakesTimesAwayAndNothingElse) {
+  const test::TempDir dir;
+  auto store = Store::open(dir.path() / "a.db", StoreMode::kWrite);
+  const auto add = [&](int network, int repeat, double arena, bool rejected) {
+    const auto id = store->add_network(sample_network(network));
+    Measurement m;
+    m.device = "tflm";
+    m.quantities = {{"latency_ms", 3.0 - repeat}, {"energy_mj", 1.0}};
+    if (arena > 0) m.quantities["arena_total_bytes"] = arena;
+    m.operator_unit = "ns";
+    m.operators = {{0, 1, 1, 1, "", ""}};
+    if (rejected) m.protocol[kRejectedKey] = "bimodal";
+    ASSERT_TRUE(store->add_measurement(*id, m, repeat));
+  };
+  add(0, 0, 4096, true);  // an arena, and a time that is none
+  add(1, 0, 2048, false);
+  add(1, 1, 2048, true);  // the faster, noisy pass does not count
+  add(2, 0, 0, true);     // nothing is left of it
+  const auto rows = labels_of(*store, {.device = "tflm"});
+  ASSERT_TRUE(rows) << rows.error().to_string();
+  ASSERT_EQ(rows->size(), 2u);
+  EXPECT_EQ((*rows)[0].quantities,
+            (std::map<std::string, double>{{"arena_total_bytes", 4096.0}}));
+  EXPECT_TRUE((*rows)[0].operators.empty());
+  EXPECT_EQ((*rows)[1].quantities,
+            (std::map<std::string, double>{
+                {"arena_total_bytes", 2048.0}, {"energy_mj", 1.0}, {"latency_ms", 3.0}}));
+  EXPECT_EQ((*rows)[1].repeats, 1);
+  expect_same(*rows, *labels_from_csv(labels_to_csv(*rows), "labels"));
 }
 
 TEST(LabelFile, EqualGraphsFailuresAndFilesOfUsersAreNoLabels) {
