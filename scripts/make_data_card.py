@@ -71,7 +71,7 @@ def histograms(parts):
             bins = merged(mine, name)
             if not bins:
                 continue
-            lines += ["```", f"{device}, {name}"]
+            lines += ["```text", f"{device}, {name}"]
             most = max(bins.values())
             for (low, high), count in bins.items():
                 bar = "#" * max(1 if count else 0, round(BAR * count / most))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "src/app/advise_rewrites.h"
 #include "src/graph/op_registry.h"
@@ -95,17 +96,92 @@ Status to_kernel_of_three(Graph& graph, int32_t op) {
   return take_along(graph, filter, 2, kMiddle);
 }
 
+constexpr int64_t kWidestKernel = 3;
+
+// Stretches the map, to an output of one size in a constant.
+bool stretches(const Graph& graph, const Operator& op) {
+  if (op.kind != OpKind::kTransposeConv || op.inputs.size() < 3) return false;
+  const Subgraph& main = graph.main();
+  const auto tensor = [&](size_t input) -> const Tensor& {
+    return main.tensors[static_cast<size_t>(op.inputs[input])];
+  };
+  const Tensor &size = tensor(0), &filter = tensor(1), &in = tensor(2);
+  const Tensor& out = main.tensors[static_cast<size_t>(op.outputs[0])];
+  return size.is_constant() && size.type == DataType::kInt32 && filter.is_constant() &&
+         !filter.sparsity && filter.shape.size() == 4 && in.shape.size() == 4 &&
+         out.shape.size() == 4 && out.shape[1] > in.shape[1] && out.shape[2] > in.shape[2] &&
+         use_counts(main)[static_cast<size_t>(op.inputs[1])] == 1;
+}
+
+// The middle of a kernel that is too wide: the map that it slides over is stretched already.
+Status narrow_kernel(Graph& graph, int32_t filter, size_t dimension) {
+  const int64_t wide = graph.main().tensors[static_cast<size_t>(filter)].shape[dimension];
+  if (wide <= kWidestKernel) return {};
+  std::vector<int64_t> middle(kWidestKernel);
+  std::iota(middle.begin(), middle.end(), (wide - kWidestKernel) / 2);
+  return take_along(graph, filter, dimension, middle);
+}
+
+int32_t add_tensor(Graph& graph, Tensor tensor) {
+  graph.main().tensors.push_back(std::move(tensor));
+  return static_cast<int32_t>(graph.main().tensors.size()) - 1;
+}
+
+// The nearest neighbour first, then a convolution of stride 1 (Odena et al., Deconvolution and
+// checkerboard artifacts, 2016).
+Status to_resize_and_convolution(Graph& graph, int32_t op) {
+  const std::vector<int32_t> inputs = operator_at(graph, op).inputs;
+  const int32_t filter = inputs[1], image = inputs[2];
+  EDGESAGE_RETURN_IF_ERROR(narrow_kernel(graph, filter, 1));
+  EDGESAGE_RETURN_IF_ERROR(narrow_kernel(graph, filter, 2));
+  const std::vector<Tensor>& tensors = graph.main().tensors;
+  const auto made = static_cast<size_t>(operator_at(graph, op).outputs[0]);
+  const int64_t height = tensors[made].shape[1], width = tensors[made].shape[2];
+  Tensor stretched = tensors[static_cast<size_t>(image)];
+  stretched.name += "_stretched";
+  stretched.shape[1] = height;
+  stretched.shape[2] = width;
+  stretched.shape_signature.clear();
+  Tensor size = tensors[static_cast<size_t>(inputs[0])];
+  size.name = stretched.name + "_size";
+  size.shape = {2};
+  size.shape_signature.clear();
+  const int32_t to[] = {static_cast<int32_t>(height), static_cast<int32_t>(width)};
+  const auto bytes = std::as_bytes(std::span(to));
+  size.buffer = static_cast<int32_t>(graph.buffers.size());
+  graph.buffers.push_back(make_buffer(std::vector<std::byte>(bytes.begin(), bytes.end())));
+
+  Operator resize;
+  resize.kind = OpKind::kResizeNearestNeighbor;
+  resize.inputs = {image, add_tensor(graph, std::move(size))};
+  resize.outputs = {add_tensor(graph, std::move(stretched))};
+  Operator& convolution = operator_at(graph, op);
+  convolution.kind = OpKind::kConv2D;
+  convolution.version = 1;
+  convolution.inputs = {resize.outputs[0], filter};
+  if (inputs.size() > 3) convolution.inputs.push_back(inputs[3]);
+  convolution.set("padding", int64_t{0});
+  convolution.set("stride_h", int64_t{1});
+  convolution.set("stride_w", int64_t{1});
+  std::vector<Operator>& operators = graph.main().operators;
+  operators.insert(operators.begin() + op, std::move(resize));
+  return {};
+}
+
 constexpr Rule kRules[] = {
     {"RELU6 instead", is_smooth_activation, to_relu6},
     {"RESIZE_NEAREST_NEIGHBOR instead", is_bilinear, to_nearest},
     {"left out: the largest stays the largest", is_final_softmax, leave_out},
     {"MUL by the reciprocal instead", divides_by_constant, to_mul},
     {"kernels of 3x3 instead of 5x5", has_kernel_of_five, to_kernel_of_three},
+    {"RESIZE_NEAREST_NEIGHBOR and CONV_2D instead", stretches, to_resize_and_convolution},
 };
 
 Result<Graph> changed(const Graph& graph, const Rule& rule, const std::vector<int32_t>& operators) {
   Graph edited = graph;
-  for (const int32_t op : operators) EDGESAGE_RETURN_IF_ERROR(rule.change(edited, op));
+  // From behind: a change may put operators before its own.
+  for (auto op = operators.rbegin(); op != operators.rend(); ++op)
+    EDGESAGE_RETURN_IF_ERROR(rule.change(edited, *op));
   return edited;
 }
 

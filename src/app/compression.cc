@@ -249,8 +249,8 @@ Result<CompressionTable> compression_study(const Context& context,
         const size_t first = table.rows.size();
         const Status done = run_setting(context, arms, setting, table);
         compare(table, first);
-        if (done) continue;
-        if (!context.stop_wanted()) return tl::unexpected(done.error());
+        if (!done && !context.stop_wanted()) return tl::unexpected(done.error());
+        if (done && table.rows.size() == first + arms.size()) continue;
         table.unfinished.push_back(fmt::format("{} on {}: stopped", network, device));
       }
   return table;

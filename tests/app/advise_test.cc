@@ -1,16 +1,21 @@
 // Advice is worth what its own rewritten model is predicted to cost.
 #include "src/app/advise.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "src/app/advise_rewrites.h"
 #include "src/app/match_operators.h"
 #include "src/base/file.h"
 #include "src/graph/builder.h"
+#include "src/graph/validate.h"
 #include "src/io/tflite_writer.h"
 #include "src/spaces/space.h"
+#include "src/transform/refit.h"
+#include "tests/support/run_program.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage::app {
@@ -100,6 +105,67 @@ TEST_F(Advise, FindsAWidthJustAboveAStep) {
     found = found || (advice.topic == "channels" &&
                       advice.what.find("32 channels instead of 33") != std::string::npos);
   EXPECT_TRUE(found);
+}
+
+Graph decoder(int64_t stride, DataType type) {
+  GraphBuilder net({.name = "decoder", .type = type});
+  auto x = net.conv_2d(net.input("image", {1, 8, 8, 16}), {.channels = 16});
+  x = net.transpose_conv(
+      x, {.channels = 8, .kernel = 4, .stride = stride, .activation = Activation::kRelu});
+  x = net.transpose_conv(x, {.channels = 4, .kernel = 2, .stride = 2, .padding = Padding::kValid});
+  return net.finish({x}).value();
+}
+
+TEST_F(Advise, TransposedConvolutionsBecomeAResizeAndAConvolutionThatRun) {
+  for (const DataType type : {DataType::kInt8, DataType::kFloat32}) {
+    const Graph before = decoder(2, type);
+    const std::vector<Rewrite> rewrites = operator_rewrites(before, {});
+    ASSERT_EQ(rewrites.size(), 1u);
+    EXPECT_NE(rewrites[0].what.find("(TRANSPOSE_CONV): RESIZE_NEAREST_NEIGHBOR and CONV_2D"),
+              std::string::npos);
+    Result<Graph> after = rewrites[0].make();
+    ASSERT_TRUE(after) << after.error().to_string();
+    remove_unused(*after);
+    ASSERT_TRUE(validate(*after)) << validate(*after).error().to_string();
+    std::vector<OpKind> kinds;
+    for (const Operator& op : after->main().operators) kinds.push_back(op.kind);
+    EXPECT_EQ(kinds,
+              (std::vector<OpKind>{OpKind::kConv2D, OpKind::kResizeNearestNeighbor, OpKind::kConv2D,
+                                   OpKind::kResizeNearestNeighbor, OpKind::kConv2D}));
+    const auto shape_of = [](const Graph& graph) {
+      return graph.main().tensors[static_cast<size_t>(graph.main().outputs[0])].shape;
+    };
+    EXPECT_EQ(shape_of(*after), shape_of(before));
+    const auto bytes = write_tflite(*after);
+    ASSERT_TRUE(bytes);
+    ASSERT_TRUE(
+        write_file(folder_ / "out" / (type == DataType::kInt8 ? "a.tflite" : "b.tflite"), *bytes));
+  }
+  EDGESAGE_REQUIRE(test::venv_python(), "LiteRT in .venv; run ./dev setup");
+  const std::filesystem::path script = test::source_dir() / "tests/transform/run_litert.py";
+  const test::ProgramOutcome run = test::run_program(
+      fmt::format("'{}' '{}' '{}' 2> '{}'", test::venv_python()->string(), script.string(),
+                  (folder_ / "out").string(), (folder_ / "errors.txt").string()));
+  EXPECT_EQ(run.output, "a.tflite ok\nb.tflite ok\n");
+}
+
+TEST_F(Advise, ATransposedConvolutionThatFallsBackGetsAReplacement) {
+  // The NPU takes strides up to 2.
+  const auto bytes = write_tflite(decoder(4, DataType::kInt8));
+  const std::filesystem::path file = folder_ / "decoder.tflite";
+  ASSERT_TRUE(write_file(file, *bytes));
+  AdviseRequest request;
+  request.predict.models = {file.string()};
+  request.predict.devices = {kDevice};
+  const auto report = advise(context_here(), request);
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_GT(report->before.fallbacks, 0);
+  const auto advice = std::ranges::find_if(report->advice, [](const Advice& one) {
+    return one.what.find("RESIZE_NEAREST_NEIGHBOR and CONV_2D") != std::string::npos;
+  });
+  ASSERT_NE(advice, report->advice.end());
+  EXPECT_EQ(advice->after.fallbacks, 0);
+  EXPECT_EQ(report->notes, std::vector<std::string>());
 }
 
 TEST_F(Advise, MoreThanOneModelOrDeviceIsAUsageError) {

@@ -2,7 +2,9 @@
 """Runs the console blocks of the documents that are marked as checked, and compares their output.
 
 A block after a line `<!-- checked -->` is run; with `<!-- checked if PATH -->` only where PATH exists
-in the source tree (under CI=true it must). Lines that start with `$ ` are commands, which go on in
+in the source tree (under CI=true it must). A block after `<!-- not run: REASON -->` is not run; its
+options, subcommands and scripts must exist. A block of neither kind is a fault, so nothing but
+commands is indented, and what is no command stands in a fence with its language. Lines that start with `$ ` are commands, which go on in
 lines that start with `> ` and after a backslash; the lines below each are its output. All blocks of
 a document run in one directory that holds nothing but two links, `build` to the build tree and
 `fuzz` to the sources' folder of that name. Any number stands for any other, blanks for any blanks,
@@ -14,14 +16,16 @@ and a line `...` for any lines.
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+DOCUMENTS = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
 MARK = re.compile(r"<!-- checked(?: if (?P<path>\S+))? -->\s*$")
+NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*$")
 NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
@@ -35,6 +39,59 @@ def blocks(lines):
             raise ValueError(f"line {index + 1}: a mark without a console block below it")
         end = lines.index("```", index + 2)
         yield index + 2, end, mark.group("path")
+
+
+def unmarked(lines):
+    """Lines on which a block of commands begins that is neither checked nor said not to be run."""
+    fence, before = None, ""
+    for number, line in enumerate(lines, start=1):
+        if fence is not None:
+            fence = None if line == "```" else fence
+        elif line.startswith("```"):
+            fence = line.removeprefix("```")
+            if fence in ("", "console", "bash", "sh") and not (MARK.match(before) or
+                                                               NOT_RUN.match(before)):
+                yield number
+        elif (line.startswith("    ") and (not before.strip() or before.startswith("<!--")) and
+              not NOT_RUN.match(before)):
+            yield number
+        before = line
+
+
+def not_run(lines):
+    """The commands of blocks that are not run, each as one line with the number of its block."""
+    for index, line in enumerate(lines):
+        if not NOT_RUN.match(line):
+            continue
+        fenced = lines[index + 1].startswith("```")
+        joined = ""
+        for text in lines[index + 1 + fenced:]:
+            if text == "```" or not fenced and not text.startswith("    "):
+                break
+            joined += text.strip().removeprefix("$ ").removesuffix("\\")
+            if not text.endswith("\\"):
+                yield index + 2, joined
+                joined = ""
+
+
+def unknown_words(command, build):
+    """What a command names and is not there: a subcommand, an option, a script."""
+    words = shlex.split(command, comments=True)
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        words.pop(0)
+    program, *rest = words or [""]
+    if program.startswith("scripts/") and not (ROOT / program).is_file():
+        yield program
+    if program == "./dev" and f"[{rest[0]}]=" not in (ROOT / "dev").read_text(encoding="utf-8"):
+        yield f"./dev {rest[0]}"
+    if program not in ("edgesage", "build/edgesage"):
+        return
+    words = [rest[0]] + ([rest[1]] if rest[0] in ("store", "dataset") else [])
+    code, told = run(" ".join(map(shlex.quote, [str(build / "edgesage"), *words, "--help"])), ROOT)
+    if code != 0:
+        yield " ".join(words)
+    options = set(re.findall(r"--[a-z0-9-]+", told))
+    yield from (word for word in rest if re.match(r"--[a-z]", word) and word not in options)
 
 
 def commands(lines):
@@ -78,7 +135,11 @@ def run(command, directory):
 def check_document(path, build, update):
     """Faults, and the document's lines with the output of this run."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    faults, replaced = [], {}
+    faults = [f"{path.name}:{number}: a block that is neither checked nor `not run: REASON`"
+              for number in unmarked(lines)]
+    faults += [f"{path.name}:{number}: there is no {word}: {command}"
+               for number, command in not_run(lines) for word in unknown_words(command, build)]
+    replaced = {}
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "build").symlink_to(build)
         (Path(scratch) / "fuzz").symlink_to(ROOT / "fuzz")

@@ -27,8 +27,18 @@ class RunDocuments(unittest.TestCase):
     def test_a_failing_command_is_a_fault(self):
         self.assertTrue(self.faults("<!-- checked -->\n```console\n$ exit 3\n```\n"))
 
-    def test_unmarked_blocks_are_not_run(self):
-        self.assertEqual(self.faults("```console\n$ exit 3\n```\n"), [])
+    def test_what_is_not_run_says_why(self):
+        self.assertEqual(self.faults("<!-- not run: hours -->\n```console\n$ exit 3\n```\n"), [])
+        self.assertEqual(self.faults("<!-- not run: hours -->\n    exit 3\n    exit 4\n"), [])
+        for text in ("```console\n$ exit 3\n```\n", "```\nexit 3\n```\n", "a\n\n    exit 3\n",
+                     "<!-- not run: -->\n    exit 3\n"):
+            self.assertEqual(len(self.faults(text)), 1, text)
+        self.assertEqual(self.faults("```text\na\n```\n- a list\n    goes on\n"), [])
+
+    def test_what_is_not_run_must_exist(self):
+        for command in ("scripts/absent.py", "./dev absent", "A=1 ./dev absent --flag"):
+            self.assertEqual(len(self.faults(f"<!-- not run: hours -->\n    {command}\n")), 1)
+        self.assertEqual(self.faults("<!-- not run: hours -->\n    ./dev bench --pyg\n"), [])
 
     def test_dots_stand_for_lines_and_updates_keep_them(self):
         text = "<!-- checked -->\n```console\n$ seq 1 9 | sed s/^/x/\nx1\n...\nx0\n```\n"

@@ -3,9 +3,11 @@
 import copy
 import json
 import re
+import signal
+import subprocess
 import unittest
 
-from support import SOURCE, ToolTest, require, run, validate
+from support import SOURCE, TOOL, ToolTest, data_dir, require, run, schema_of, validate
 
 SCHEMAS = SOURCE / "schemas"
 NPU = "ethos-u55-256"
@@ -20,6 +22,19 @@ def library(test):
     return jsonschema
 
 
+def subcommands(*words):
+    sections = run(*words, "--help").out.split("Subcommands:")
+    return re.findall(r"(?m)^  ([a-z]+)  ", sections[1].split("\n\n")[0]) if len(sections) > 1 else []
+
+
+def with_json():
+    """The commands that answer in JSON, as words."""
+    for command in subcommands():
+        for words in [[command, inner] for inner in subcommands(command)] or [[command]]:
+            if "json" in run(*words, "--help").out:
+                yield words
+
+
 class Schemas(ToolTest):
     def test_each_is_a_schema(self):
         jsonschema = library(self)
@@ -29,16 +44,8 @@ class Schemas(ToolTest):
             self.assertIn("title", schema, path.name)
 
     def test_every_command_with_json_has_one(self):
-        commands = re.findall(r"(?m)^  ([a-z]+)  ",
-                              run("--help").out.split("Subcommands:")[1].split("\n\n")[0])
-        # A subcommand's name is in the file's; what dataset and search write is in docs/.
-        others = {"store": "store-info", "dataset": None, "search": None}
-        for command in commands:
-            if "json" not in run(command, "--help").out and command != "store":
-                continue
-            name = others.get(command, command)
-            if name is not None:
-                self.assertTrue((SCHEMAS / f"{name}.json").is_file(), command)
+        for words in with_json():
+            self.assertTrue((SCHEMAS / f"{'-'.join(words)}.json").is_file(), words)
 
     def test_a_key_less_or_a_wrong_type_is_found(self):
         jsonschema = library(self)
@@ -66,6 +73,27 @@ class Schemas(ToolTest):
         document = self.check(run("devices", "--format", "json"), 0).json()
         document["devices"][0]["new_key"] = 1
         validate(document, json.loads((SCHEMAS / "devices.json").read_text(encoding="utf-8")))
+
+    def test_protocols_of_evaluate_have_schemas_of_their_own(self):
+        library(self)
+        require(self, data_dir(), "no published measurements; set EDGESAGE_DATA_DIR")
+        answer = self.check(run("evaluate", "--protocol", "latbench", "--data", data_dir() / "data",
+                                "--board", "desktop-gpu", "--count", 10, "--seeds", 1,
+                                "--virtual-devices", 20, "--format", "json", "--quiet"), 0)
+        self.assertTrue(answer.json()["rows"])
+        # The study takes minutes: what is left when it is stopped.
+        require(self, (SOURCE / "predictors" / f"{NPU}.edgesage").is_file(), "no predictor")
+        arguments = ["evaluate", "--protocol", "compression", "--board", NPU, "--network",
+                     "reference/mobilenet-v2@32", "--arm", "macs", "--evaluations", "32",
+                     "--budget", "20", "--results", str(self.dir / "study"), "--format", "json"]
+        study = subprocess.Popen([str(TOOL), *arguments], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        study.stderr.readline()  # it has begun
+        study.send_signal(signal.SIGINT)
+        out, _ = study.communicate(timeout=300)
+        document = json.loads(out)
+        validate(document, schema_of(arguments))
+        self.assertTrue(document["unfinished"])
 
 
 if __name__ == "__main__":

@@ -136,8 +136,7 @@ TEST(LabelFile, NoiseTakesTimesAwayAndNothingElse) {
   const auto rows = labels_of(*store, {.device = "tflm"});
   ASSERT_TRUE(rows) << rows.error().to_string();
   ASSERT_EQ(rows->size(), 2u);
-  EXPECT_EQ((*rows)[0].quantities,
-            (std::map<std::string, double>{{"arena_total_bytes", 4096.0}}));
+  EXPECT_EQ((*rows)[0].quantities, (std::map<std::string, double>{{"arena_total_bytes", 4096.0}}));
   EXPECT_TRUE((*rows)[0].operators.empty());
   EXPECT_EQ((*rows)[1].quantities,
             (std::map<std::string, double>{
