@@ -45,12 +45,12 @@ struct LabelSelection {
   std::string runtime_version = {};   // empty: the only one
 };
 
-// The labels of a device, sorted by name (seeds by value); networks with equal graphs once; failures
-// and files of users not at all. Of several repeats, times are the minimum of each and all else is
-// of the fastest. A series rejected for its noise gives no time and no energy; where a network has
-// no other, its row holds what noise does not touch (an arena, counted cycles), if there is any. kInvalidArgument when there are
-// none, or when they are of several hosts or versions of the runtime and the selection does not say
-// which: those are never mixed.
+// The labels of a device, sorted by name (seeds by value); networks with equal graphs once;
+// failures and files of users not at all. Of several repeats, times are the minimum of each and all
+// else is of the fastest. A series rejected for its noise gives no time and no energy; where a
+// network has no other, its row holds what noise does not touch (an arena, counted cycles), if
+// there is any. kInvalidArgument when there are none, or when they are of several hosts or versions
+// of the runtime and the selection does not say which: those are never mixed.
 [[nodiscard]] Result<std::vector<LabelRow>> labels_of(const Store& store,
                                                       const LabelSelection& selection);
 

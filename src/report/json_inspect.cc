@@ -1,5 +1,6 @@
 #include "src/report/inspect.h"
 #include "src/report/json_common.h"
+#include "src/report/json_lists.h"
 #include "src/report/json_memory.h"
 
 namespace edgesage::report {
@@ -119,7 +120,7 @@ Json row_json(const InspectedRow& row) {
   return out;
 }
 
-Json target_json(const InspectedTarget& target) {
+Json target_json(const InspectedTarget& target, LongLists& lists) {
   Json placements = Json::object();
   for (const auto& [placement, count] : target.placements) placements[placement] = count;
   Json out = object_with_room(6);
@@ -127,13 +128,13 @@ Json target_json(const InspectedTarget& target) {
   out["placements"] = std::move(placements);
   out["partitions"] = target.partitions;
   out["activations_bytes"] = or_null(target.activations_bytes);
-  Json& rows = out["rows"] = Json::array();
-  for (const InspectedRow& row : target.rows) rows.push_back(row_json(row));
+  out["rows"] =
+      lists.add(target.rows.size(), [&target](size_t i) { return row_json(target.rows[i]); });
   out["warnings"] = target.warnings;
   return out;
 }
 
-void fill_model(Json& out, const Inspection& model) {
+void fill_model(Json& out, const Inspection& model, LongLists& lists) {
   out["model"] = model.model;
   out["format"] = model.format;
   out["description"] = text_or_null(model.description);
@@ -155,15 +156,15 @@ void fill_model(Json& out, const Inspection& model) {
   out["signatures"] = signatures_json(model);
   out["metadata"] = Json::object();
   for (const auto& [name, bytes] : model.metadata) out["metadata"][name] = bytes;
-  Json& operators = out["operators"] = Json::array();
-  for (const InspectedOperator& op : model.operators) operators.push_back(operator_json(op));
-  if (model.target) out["target"] = target_json(*model.target);
+  out["operators"] = lists.add(model.operators.size(),
+                               [&model](size_t i) { return operator_json(model.operators[i]); });
+  if (model.target) out["target"] = target_json(*model.target, lists);
   out["warnings"] = model.warnings;
   out["unsupported"] = model.unsupported;
 }
 
-void fill_answer(Json& out, const Answer<Inspection>& answer) {
-  if (answer.result) return fill_model(out, *answer.result);
+void fill_answer(Json& out, const Answer<Inspection>& answer, LongLists& lists) {
+  if (answer.result) return fill_model(out, *answer.result, lists);
   out["model"] = answer.subject;
   out["error"] = error_json(answer.result.error());
 }
@@ -172,16 +173,17 @@ void fill_answer(Json& out, const Answer<Inspection>& answer) {
 
 std::string inspect_json(const Answers<Inspection>& answers) {
   constexpr size_t kModelKeys = 20;
+  LongLists lists;
   Json out = object_with_room(kModelKeys);
   out["schema_version"] = kSchemaVersion;
   if (answers.size() == 1) {
-    fill_answer(out, answers.front());
+    fill_answer(out, answers.front(), lists);
   } else {
     Json& models = out["models"] = Json::array();
     for (const auto& answer : answers)
-      fill_answer(models.emplace_back(object_with_room(kModelKeys)), answer);
+      fill_answer(models.emplace_back(object_with_room(kModelKeys)), answer, lists);
   }
-  return to_text(out, 2) + '\n';
+  return lists.to_text(out) + '\n';
 }
 
 }  // namespace edgesage::report

@@ -94,6 +94,7 @@ class Schemas(ToolTest):
         document = json.loads(out)
         validate(document, schema_of(arguments))
         self.assertTrue(document["unfinished"])
+        self.assertEqual(study.returncode, 130)
 
 
 if __name__ == "__main__":
