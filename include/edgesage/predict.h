@@ -47,8 +47,11 @@ struct Prediction {
   int64_t batch = 1;
 
   std::optional<Interval> latency_ms;
-  std::string latency_statistic;           // "estimate" (a compiler's figure), "min"
-  std::optional<Interval> energy_mj;       // one inference, as the labels were measured
+  std::string latency_statistic;      // "estimate" (a compiler's figure), "min"
+  std::optional<Interval> energy_mj;  // one inference, above idle
+  // The table of costs that energy_mj was modelled with in the labels, by name and hash; empty: the
+  // labels had it from elsewhere, or the predictor is older than this.
+  std::string energy_table, energy_table_hash;
   std::optional<Interval> peak_ram_bytes;  // on-chip working memory where the device has its own
   std::optional<Interval> dram_bytes;      // in DRAM, constants included, where the device has one
   DelegatedMemory litert_xnnpack;          // where that is the runtime: the parts of peak_ram_bytes

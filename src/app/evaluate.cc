@@ -34,7 +34,7 @@ Result<AccuracyTable> evaluate(const Context& context, const EvaluateRequest& re
   // Before the networks are built, which takes a while.
   std::filesystem::path file = request.predictor;
   if (file.empty()) {
-    EDGESAGE_ASSIGN_OR_RETURN(const std::string device, device_of_labels(context, request.labels));
+    EDGESAGE_ASSIGN_OR_RETURN(const std::string device, device_of_labels(request.labels));
     EDGESAGE_ASSIGN_OR_RETURN(file, find_predictor(context, device));
   }
   EDGESAGE_ASSIGN_OR_RETURN(

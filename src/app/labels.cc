@@ -53,7 +53,7 @@ Result<std::vector<LabelRow>> read_label_set(const LabelRequest& request) {
   return rows;
 }
 
-Result<std::vector<LabelRow>> read_rows(const Context& context, const LabelRequest& request) {
+Result<std::vector<LabelRow>> read_rows(const LabelRequest& request) {
   if (request.store.empty() == request.labels.empty())
     return make_error(ErrorCode::kInvalidArgument, "",
                       "name either a store (--store) or a label file (--labels)");
@@ -74,9 +74,18 @@ Result<std::vector<LabelRow>> read_rows(const Context& context, const LabelReque
     return make_error(
         ErrorCode::kInvalidArgument, where,
         fmt::format("the labels are of {}, not of {}", rows.front().device, request.device));
-  EDGESAGE_ASSIGN_OR_RETURN(const auto energy, energy_table(context, request, rows.front().device));
-  if (energy) add_energy(rows, *energy);
   return rows;
+}
+
+// Derives the energy of labels without one, and says of which table it is.
+void model_energy(const std::optional<EnergyTable>& table, std::vector<LabelRow>& rows,
+                  LabelSource& source) {
+  if (!table) return;
+  const int64_t measured = std::ranges::count_if(
+      rows, [](const LabelRow& row) { return row.quantities.contains(kEnergyQuantity); });
+  if (add_energy(rows, *table) == measured) return;
+  source.energy_table = table->name;
+  source.energy_table_hash = table->hash();
 }
 
 // The CPU's model, as the host's measurements say; empty where they do not.
@@ -143,11 +152,12 @@ class FeatureLoader {
     // A label file need not be parsed where its features are there.
     if (request_.store.empty() && !request_.labels.empty()) {
       EDGESAGE_ASSIGN_OR_RETURN(hash_, hash_of_file(request_));
-      EDGESAGE_RETURN_IF_ERROR(add_energy_to_hash());
     } else {
-      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
       hash_ = hash_of_rows(rows_);
     }
+    EDGESAGE_RETURN_IF_ERROR(find_energy_table());
+    if (table_) hash_ += " modelled " + table_->hash();
     hash_ += ' ' + join(request_.quantities, ",");
     const std::filesystem::path path = place();
     std::error_code ignored;
@@ -173,17 +183,16 @@ class FeatureLoader {
     return fmt::format("{}.{}.features", request_.store, request_.device);
   }
 
-  // Features with derived energies are of these labels and of this table.
-  Status add_energy_to_hash() {
+  // Of the labels' device, where energy is wanted.
+  Status find_energy_table() {
     const auto& wanted = request_.quantities;
     if (!wanted.empty() && std::ranges::find(wanted, kEnergyQuantity) == wanted.end()) return {};
     std::string device = request_.device;
     if (device.empty()) {
-      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
       device = rows_.front().device;
     }
-    EDGESAGE_ASSIGN_OR_RETURN(const auto table, energy_table(context_, request_, device));
-    if (table) hash_ += ' ' + table->hash();
+    EDGESAGE_ASSIGN_OR_RETURN(table_, energy_table(context_, request_, device));
     return {};
   }
 
@@ -198,7 +207,7 @@ class FeatureLoader {
 
   Result<FeatureFile> make(const std::filesystem::path& path) {
     if (rows_.empty()) {
-      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(context_, request_));
+      EDGESAGE_ASSIGN_OR_RETURN(rows_, read_rows(request_));
     }
     FeatureBuild build;
     EDGESAGE_RETURN_IF_ERROR(describe(build));
@@ -212,7 +221,8 @@ class FeatureLoader {
     return open(temporary.path);
   }
 
-  Status describe(FeatureBuild& build) const {
+  Status describe(FeatureBuild& build) {
+    model_energy(table_, rows_, build.origin.source);
     const LabelRow& first = rows_.front();
     EDGESAGE_ASSIGN_OR_RETURN(build.origin.quantities, wanted_quantities(request_, rows_));
     EDGESAGE_ASSIGN_OR_RETURN(build.target, target_of(context_, first.device));
@@ -250,14 +260,15 @@ class FeatureLoader {
   const Context& context_;
   const LabelRequest& request_;
   std::string hash_;
+  std::optional<EnergyTable> table_;  // that energies are derived with
   std::vector<LabelRow> rows_;
 };
 
 }  // namespace
 
-Result<std::string> device_of_labels(const Context& context, const LabelRequest& request) {
+Result<std::string> device_of_labels(const LabelRequest& request) {
   if (!request.device.empty()) return request.device;
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(context, request));
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<LabelRow> rows, read_rows(request));
   return rows.front().device;
 }
 

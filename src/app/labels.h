@@ -34,8 +34,7 @@ struct LabelledNetworks {
 };
 
 // The device that the labels are of, without building a network.
-[[nodiscard]] Result<std::string> device_of_labels(const Context& context,
-                                                   const LabelRequest& request);
+[[nodiscard]] Result<std::string> device_of_labels(const LabelRequest& request);
 
 // Opens the feature file of the labels, and makes it (anew) where it is missing, damaged or of
 // other labels, which is told. kInvalidArgument for a request that names no labels, or labels of

@@ -20,6 +20,9 @@ struct LabelSource {
   std::string device, runtime, runtime_version, statistic;
   std::string host_fingerprint, host_description;
   int threads = 0;
+  // Of the table of costs (src/devices/energy.h) that "energy_mj" was derived with; empty where the
+  // labels have it from the device, or not at all.
+  std::string energy_table, energy_table_hash;
 
   bool operator==(const LabelSource&) const = default;
 };

@@ -162,6 +162,10 @@ std::string origin_text(const FeatureOrigin& origin) {
   json["host_fingerprint"] = origin.source.host_fingerprint;
   json["host_description"] = origin.source.host_description;
   json["threads"] = origin.source.threads;
+  if (!origin.source.energy_table.empty()) {
+    json["energy_table"] = origin.source.energy_table;
+    json["energy_table_hash"] = origin.source.energy_table_hash;
+  }
   json["labels_hash"] = origin.labels_hash;
   json["target"] = origin.target;
   for (const Quantity quantity : origin.quantities)
@@ -179,6 +183,8 @@ Result<FeatureOrigin> parse_origin(std::string_view text, const std::string& whe
   origin.source.host_fingerprint = json_string(json, "host_fingerprint");
   origin.source.host_description = json_string(json, "host_description");
   origin.source.threads = static_cast<int>(json_int(json, "threads", 0));
+  origin.source.energy_table = json_string(json, "energy_table");
+  origin.source.energy_table_hash = json_string(json, "energy_table_hash");
   origin.labels_hash = json_string(json, "labels_hash");
   origin.target = json_string(json, "target");
   for (const Json& name : json.value("quantities", Json::array())) {

@@ -281,6 +281,8 @@ PredictorData described_by(const LabelSource& source, const std::string& target)
   data.host_fingerprint = source.host_fingerprint;
   data.host_description = source.host_description;
   data.threads = source.threads;
+  data.energy_table = source.energy_table;
+  data.energy_table_hash = source.energy_table_hash;
   return data;
 }
 

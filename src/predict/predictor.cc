@@ -352,6 +352,8 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
         out.energy_mj = interval;
         out.missing.erase("energy_mj");
         out.overhead_mj = answer.overhead[q];
+        out.energy_table = data_.energy_table;
+        out.energy_table_hash = data_.energy_table_hash;
         energies = &answer.operators[q];
         break;
     }

@@ -110,12 +110,17 @@ std::vector<std::byte> encode_payload(const PredictorData& data) {
              version = text(data.runtime_version), target = text(data.target),
              statistic = text(data.statistic), fingerprint = text(data.host_fingerprint),
              host = text(data.host_description), facts = text(data.facts);
-  builder.Finish(
-      fb::CreatePredictor(builder, kFeatureVersion, device, runtime, version, target, statistic,
-                          fingerprint, host, data.threads, node_names, global_names, kinds,
-                          node_normaliser, global_normaliser, data.embedding, data.hidden,
-                          data.layers, quantity_vector, range, member_vector, facts),
-      fb::PredictorIdentifier());
+  // Without a table the bytes are those of before there was one.
+  const auto table = [&](const std::string& value) {
+    return value.empty() ? Offset<flatbuffers::String>() : text(value);
+  };
+  const auto energy_table = table(data.energy_table), energy_hash = table(data.energy_table_hash);
+  builder.Finish(fb::CreatePredictor(builder, kFeatureVersion, device, runtime, version, target,
+                                     statistic, fingerprint, host, data.threads, node_names,
+                                     global_names, kinds, node_normaliser, global_normaliser,
+                                     data.embedding, data.hidden, data.layers, quantity_vector,
+                                     range, member_vector, facts, energy_table, energy_hash),
+                 fb::PredictorIdentifier());
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   return {bytes.begin(), bytes.end()};
 }
@@ -331,6 +336,8 @@ Result<PredictorData> decode_predictor(std::span<const std::byte> bytes, std::st
   if (in.members() != nullptr)
     for (const auto* member : *in.members()) out.members.push_back(copy(member->parameters()));
   out.facts = copy(in.facts());
+  out.energy_table = copy(in.energy_table());
+  out.energy_table_hash = copy(in.energy_table_hash());
 
   if (!out.range.leverage.fits(out.node_normaliser.mean.size()) || !errors_fit(out))
     return bad(where, "its leverage does not fit its features: the file is damaged");

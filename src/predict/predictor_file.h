@@ -46,6 +46,9 @@ struct PredictorData {
   TrainingRange range;
   std::vector<std::vector<float>> members;  // parameters of each network of the ensemble
   std::string facts;                        // JSON
+  // Name and hash of the table of costs that the labels' energy was modelled with
+  // (src/devices/energy.h); empty where it was not, and in files of before it was kept.
+  std::string energy_table, energy_table_hash;
 };
 
 [[nodiscard]] std::vector<std::byte> encode_predictor(const PredictorData& data);

@@ -45,11 +45,31 @@ Figure of_intervals(std::string name, const std::optional<Interval>& a,
   return figure;
 }
 
+// What energies were modelled with; empty where neither was.
+std::string energy_tables(const Prediction& a, const Prediction& b) {
+  const auto named = [](const Prediction& side) {
+    return side.energy_table.empty() ? "not modelled"
+                                     : "costs '" + shown(side.energy_table, 60) + "'";
+  };
+  if (a.energy_table.empty() && b.energy_table.empty()) return "";
+  if (a.energy_table == b.energy_table && a.energy_table_hash == b.energy_table_hash)
+    return "modelled, " + named(a);
+  if (a.energy_table == b.energy_table) return "modelled with two tables named " + named(a);
+  return fmt::format("A: {}; B: {}", named(a), named(b));
+}
+
+Figure energy_figure(const Prediction& a, const Prediction& b) {
+  Figure figure = of_intervals("energy_mj", a.energy_mj, b.energy_mj, false);
+  const std::string tables = energy_tables(a, b);
+  if (!figure.note.empty() && !tables.empty()) figure.note += "; ";
+  figure.note += tables;
+  return figure;
+}
+
 std::vector<Figure> figures(const Comparison& comparison) {
   const Prediction &a = comparison.a, &b = comparison.b;
   std::vector<Figure> out = {
-      of_intervals("latency_ms", a.latency_ms, b.latency_ms, false),
-      of_intervals("energy_mj", a.energy_mj, b.energy_mj, false),
+      of_intervals("latency_ms", a.latency_ms, b.latency_ms, false), energy_figure(a, b),
       of_intervals("peak_ram_bytes", a.peak_ram_bytes, b.peak_ram_bytes, true)};
   const auto count = [&](const char* name, int64_t one, int64_t other) {
     out.push_back({name, static_cast<double>(one), static_cast<double>(other), true, ""});
@@ -151,6 +171,7 @@ Json side_json(const Prediction& prediction) {
           {"in_range", prediction.in_range},
           {"latency_ms", value(prediction.latency_ms)},
           {"energy_mj", value(prediction.energy_mj)},
+          {"energy_table", text_or_null(prediction.energy_table)},
           {"peak_ram_bytes", value(prediction.peak_ram_bytes)},
           {"activations_bytes", prediction.activations_bytes},
           {"weights_bytes", prediction.weights_bytes},

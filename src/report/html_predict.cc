@@ -42,7 +42,11 @@ std::string cards(const Prediction& prediction) {
                         decimal(latency->hi)));
   if (const auto& energy = prediction.energy_mj)
     card(text, decimal(energy->value) + " mJ",
-         interval_label("energy", *energy, decimal(energy->lo), decimal(energy->hi)));
+         interval_label(
+             prediction.energy_table.empty()
+                 ? "energy"
+                 : fmt::format("energy, modelled, costs '{}'", shown(prediction.energy_table, 60)),
+             *energy, decimal(energy->lo), decimal(energy->hi)));
   const auto bytes = [](double value) { return human_bytes(static_cast<int64_t>(value)); };
   if (const auto& peak = prediction.peak_ram_bytes)
     card(text, bytes(peak->value),

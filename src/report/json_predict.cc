@@ -48,7 +48,11 @@ Json prediction_json(const Prediction& prediction) {
   if (!latency.is_null()) latency["statistic"] = prediction.latency_statistic;
   out["latency_ms"] = std::move(latency);
   Json energy = interval_json(prediction.energy_mj);
-  if (!energy.is_null()) energy["source"] = "learnt from labels";
+  if (!energy.is_null()) {
+    energy["source"] = prediction.energy_table.empty() ? "learnt from labels" : "modelled";
+    energy["table"] = text_or_null(prediction.energy_table);
+    energy["table_hash"] = text_or_null(prediction.energy_table_hash);
+  }
   out["energy_mj"] = std::move(energy);
   Json memory = interval_json(prediction.peak_ram_bytes);
   if (!memory.is_null()) memory["activations"] = prediction.activations_bytes;

@@ -41,6 +41,11 @@ TextTable operators_table(const Prediction& prediction) {
   return table;
 }
 
+std::string energy_source(const Prediction& prediction) {
+  if (prediction.energy_table.empty()) return "";
+  return fmt::format(", modelled, costs '{}'", shown(prediction.energy_table, 60));
+}
+
 std::string prediction_text(const Prediction& prediction) {
   std::string text = fmt::format("{} on {} ({} {}, {})\n", prediction.model, prediction.device,
                                  prediction.runtime, prediction.runtime_version, prediction.dtype);
@@ -51,9 +56,9 @@ std::string prediction_text(const Prediction& prediction) {
     line("latency", milliseconds(*prediction.latency_ms) + ", " + prediction.latency_statistic);
   if (prediction.energy_mj)
     line("energy",
-         fmt::format("{} mJ  ({} to {}, {:.0f} % interval)", decimal(prediction.energy_mj->value),
+         fmt::format("{} mJ  ({} to {}, {:.0f} % interval){}", decimal(prediction.energy_mj->value),
                      decimal(prediction.energy_mj->lo), decimal(prediction.energy_mj->hi),
-                     100 * prediction.energy_mj->level));
+                     100 * prediction.energy_mj->level, energy_source(prediction)));
   if (prediction.peak_ram_bytes) line("peak memory", memory(*prediction.peak_ram_bytes));
   if (prediction.dram_bytes) line("DRAM", memory(*prediction.dram_bytes));
   line("activations", human_bytes(prediction.activations_bytes));

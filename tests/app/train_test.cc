@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "src/base/file.h"
+#include "src/devices/energy.h"
 #include "src/learn/label_file.h"
+#include "src/predict/predictor_file.h"
 #include "tests/support/test_paths.h"
 
 namespace edgesage::app {
@@ -52,6 +54,41 @@ TEST(TrainCommand, OneSeedGivesOneFileForAnyNumberOfThreads) {
   for (const int threads : {2, 4})
     EXPECT_TRUE(predictor_file(folder.path(), threads, 7) == one) << threads << " threads";
   EXPECT_FALSE(predictor_file(folder.path(), 2, 8) == one) << "another seed";
+}
+
+TEST(TrainCommand, APredictorNamesTheTableThatItsEnergyIsModelledWith) {
+  const test::TempDir folder;
+  write_small_labels(folder.path() / "labels.csv.zst");
+  const std::filesystem::path shipped = test::source_dir() / "devices" / "energy" / "ethos-u.toml";
+  const auto trained_with = [&](const std::string& table, std::vector<std::string> quantities) {
+    Context context;
+    context.device_directories = {test::source_dir() / "devices"};
+    context.places.source_dir = test::source_dir();
+    TrainRequest request;
+    request.labels.labels = (folder.path() / "labels.csv.zst").string();
+    request.labels.energy_table = table;
+    request.labels.quantities = std::move(quantities);
+    request.output = (folder.path() / "out.edgesage").string();
+    request.training.hidden = 8;
+    request.training.layers = 1;
+    request.training.members = request.training.epochs = 1;
+    request.training.split.calibration = 0.25;
+    EXPECT_TRUE(train(context, request));
+    return *load_predictor(request.output);
+  };
+  const auto table = EnergyTable::read(shipped);
+  ASSERT_TRUE(table);
+  const PredictorData own = trained_with("", {});
+  EXPECT_EQ(own.energy_table, table->name);
+  EXPECT_EQ(own.energy_table_hash, table->hash());
+
+  std::string text = *read_text(shipped, ErrorCode::kBadStore);
+  text.replace(text.find("ethos-u published 1"), 19, "my board");
+  const std::filesystem::path file = folder.path() / "mine.toml";
+  ASSERT_TRUE(write_text(file, text));
+  // The features of the other table are beside the labels by now.
+  EXPECT_EQ(trained_with(file.string(), {}).energy_table, "my board");
+  EXPECT_EQ(trained_with("", {"latency_ms"}).energy_table, "");
 }
 
 }  // namespace

@@ -45,6 +45,20 @@ TEST(PredictorFile, RoundTripKeepsEverything) {
   EXPECT_EQ(after->id.size(), 12u);
 }
 
+TEST(PredictorFile, KeepsTheTableOfCostsAndAFileWithoutOneIsAsBefore) {
+  PredictorData before = test::sample_predictor(1);
+  const auto without = decode_predictor(encode_predictor(before), "file");
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->energy_table, "");
+  EXPECT_EQ(without->energy_table_hash, "");
+  before.energy_table = "my costs 1";
+  before.energy_table_hash = "0123";
+  const auto after = decode_predictor(encode_predictor(before), "file");
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->energy_table, "my costs 1");
+  EXPECT_EQ(after->energy_table_hash, "0123");
+}
+
 TEST(PredictorFile, SameDataGivesSameBytes) { EXPECT_EQ(sample_bytes(), sample_bytes()); }
 
 TEST(PredictorFile, EveryCutIsRefused) {

@@ -56,6 +56,25 @@ TEST(PredictReport, JsonHoldsNullsWithReasonsAndErrors) {
   EXPECT_FALSE(bad.contains("latency_ms"));
 }
 
+TEST(PredictReport, ModelledEnergyNamesItsTableOfCosts) {
+  Prediction energetic = example();
+  energetic.energy_mj = Interval{2, 1, 3, 0.9};
+  const auto energy_of = [](const Prediction& prediction) {
+    return parsed(predict_json({{"m", "d", prediction}}))["predictions"][0]["energy_mj"];
+  };
+  EXPECT_EQ(energy_of(energetic)["source"], "learnt from labels");
+  EXPECT_TRUE(energy_of(energetic)["table"].is_null());
+  energetic.energy_table = "costs <1>";
+  energetic.energy_table_hash = "ab";
+  EXPECT_EQ(energy_of(energetic)["source"], "modelled");
+  EXPECT_EQ(energy_of(energetic)["table"], "costs <1>");
+  EXPECT_EQ(energy_of(energetic)["table_hash"], "ab");
+  const Answers<Prediction> answers = {{"m", "d", energetic}};
+  EXPECT_NE(predict_text(answers).find("modelled, costs 'costs <1>'"), std::string::npos);
+  const std::string page = predict_html(answers);
+  EXPECT_NE(page.find("modelled, costs 'costs &lt;1&gt;'"), std::string::npos);
+}
+
 TEST(PredictReport, CsvRowsAreAsLongAsTheHeaderWhateverTheNames) {
   const auto table = parse_csv(predict_csv(answers()), "report", ErrorCode::kInternal);
   ASSERT_TRUE(table.has_value()) << table.error().to_string();
