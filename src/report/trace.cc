@@ -1,4 +1,7 @@
-// Predictions in the Trace Event Format of Chrome: times in microseconds.
+// Predictions in the Trace Event Format of Chrome: times in microseconds, and whole nanoseconds,
+// for that is what Perfetto keeps: rounded apart, an event would overlap the next one and be
+// dropped.
+#include <cmath>
 #include <map>
 
 #include "src/report/json_common.h"
@@ -55,8 +58,8 @@ class Timeline {
       add_operator(op, inspected(prediction, op.index), total);
     if (prediction.overhead_ms > 0)
       complete("overhead", "overhead", prediction.overhead_ms, {{"of", "the whole run"}});
-    if (has_memory_) events_.push_back(counter("activations", pid_, at_, "bytes", 0));
-    if (prediction.energy_mj) events_.push_back(counter("power", pid_, at_, "mW", 0));
+    if (has_memory_) events_.push_back(counter("activations", pid_, now(), "bytes", 0));
+    if (prediction.energy_mj) events_.push_back(counter("power", pid_, now(), "mW", 0));
   }
 
  private:
@@ -67,16 +70,20 @@ class Timeline {
     return entry->second;
   }
 
+  [[nodiscard]] double now() const { return static_cast<double>(at_ns_) / 1000; }
+
   void complete(const std::string& name, const std::string& placement, double ms, Json args) {
+    exact_ms_ += ms;
+    const int64_t end_ns = std::llround(1e6 * exact_ms_);
     events_.push_back({{"ph", "X"},
                        {"name", name},
                        {"cat", placement},
                        {"pid", pid_},
                        {"tid", thread(placement)},
-                       {"ts", at_},
-                       {"dur", 1000 * ms},
+                       {"ts", now()},
+                       {"dur", static_cast<double>(end_ns - at_ns_) / 1000},
                        {"args", std::move(args)}});
-    at_ += 1000 * ms;
+    at_ns_ = end_ns;
   }
 
   void add_operator(const OperatorPrediction& op, const InspectedOperator* described,
@@ -84,8 +91,8 @@ class Timeline {
     const std::string placement = op.placement.empty() ? "device" : op.placement;
     if (described != nullptr && described->live_bytes) {
       has_memory_ = true;
-      events_.push_back(
-          counter("activations", pid_, at_, "bytes", static_cast<double>(*described->live_bytes)));
+      events_.push_back(counter("activations", pid_, now(), "bytes",
+                                static_cast<double>(*described->live_bytes)));
     }
     Json args = arguments(op, described, total);
     if (!op.latency_ms) {
@@ -97,19 +104,20 @@ class Timeline {
                          {"cat", placement},
                          {"pid", pid_},
                          {"tid", thread(placement)},
-                         {"ts", at_},
+                         {"ts", now()},
                          {"args", std::move(args)}});
       return;
     }
     // Millijoules in a millisecond are watts.
     if (op.energy_mj && *op.latency_ms > 0)
-      events_.push_back(counter("power", pid_, at_, "mW", 1000 * *op.energy_mj / *op.latency_ms));
+      events_.push_back(counter("power", pid_, now(), "mW", 1000 * *op.energy_mj / *op.latency_ms));
     complete(op.kind, placement, *op.latency_ms, std::move(args));
   }
 
   Json& events_;
   int64_t pid_;
-  double at_ = 0;
+  double exact_ms_ = 0;
+  int64_t at_ns_ = 0;
   bool has_memory_ = false;
   std::map<std::string, int64_t> threads_;
 };

@@ -2,9 +2,9 @@
 
 import csv
 import html.parser
-import importlib.util
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from support import SOURCE, ToolTest, data_dir, require, run
+from support import SOURCE, ToolTest, data_dir, require, run, runtimes
 
 NPU = "ethos-u55-256"
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
@@ -42,10 +42,6 @@ class Formats(ToolTest):
         runs = [event for event in events if event["ph"] == "X"]
         self.assertAlmostEqual(sum(event["dur"] for event in runs),
                                1000 * entry["latency_ms"]["value"], delta=1e-3)
-        at = 0
-        for event in runs:
-            self.assertAlmostEqual(event["ts"], at, places=6)
-            at += event["dur"]
         priced = [op for op in entry["operators"] if op["latency_ms"] is not None]
         self.assertEqual([event["args"]["index"] for event in runs if "index" in event["args"]],
                          [op["index"] for op in priced])
@@ -57,8 +53,61 @@ class Formats(ToolTest):
                   if event["ph"] == "C" and event["name"] == "activations"]
         self.assertEqual(max(memory), entry["activations_bytes"])
         self.assertEqual(memory[-1], 0)
+
+    def test_a_trace_keeps_the_rules_of_its_format(self):
+        """Those of "Trace Event Format", and of Perfetto, which keeps whole nanoseconds and drops
+        what overlaps on its thread without lying inside."""
+        models = [self.model, self.network("parts.tflite", space="detection"),
+                  self.network("sound.tflite")]
+        if data_dir():
+            models += sorted((data_dir() / "models" / "tflite" / "tiny").glob("*.tflite"))
+        for device in (NPU, "host-litert"):
+            if not (SOURCE / "predictors" / f"{device}.edgesage").is_file():
+                continue
+            trace = json.loads(self.check(run("predict", *models, "--device", device, "--format",
+                                              "trace"), 0).out)
+            self.assertEqual(trace["displayTimeUnit"], "ms")
+            self.follow(trace["traceEvents"])
+
+    def follow(self, events):
+        ends, last, names, counters = {}, {}, {}, {}
         for event in events:
-            self.assertLessEqual({"ph", "pid", "name"}, set(event))
+            phase, place = event["ph"], (event["pid"], event.get("tid"))
+            self.assertIn(phase, "XMCi")
+            self.assertTrue(event["name"] and isinstance(event["name"], str))
+            self.assertTrue(isinstance(event["pid"], int) and event["pid"] > 0)
+            self.assertIsInstance(event.get("args", {}), dict)
+            if phase == "M":
+                self.assertIn(event["name"], ("process_name", "thread_name"))
+                self.assertIsInstance(event["args"]["name"], str)
+                names[event["name"], *place] = event["args"]["name"]
+                continue
+            self.assertTrue(math.isfinite(event["ts"]) and event["ts"] >= 0)
+            at = round(event["ts"] * 1000)
+            self.assertAlmostEqual(at, event["ts"] * 1000, delta=1e-3)  # whole nanoseconds
+            self.assertGreaterEqual(at, last.get(event["pid"], 0))  # in the order of time
+            last[event["pid"]] = at
+            self.assertIn(("process_name", event["pid"], 0), names)
+            if phase == "C":
+                self.assertTrue(event["args"])
+                for series, value in event["args"].items():
+                    self.assertTrue(isinstance(value, (int, float)) and math.isfinite(value))
+                    counters[event["pid"], event["name"], series] = value
+                continue
+            self.assertIsInstance(event["tid"], int)
+            self.assertIn(("thread_name", *place), names)
+            if phase == "i":
+                self.assertIn(event["s"], "gpt")
+                continue
+            self.assertTrue(math.isfinite(event["dur"]) and event["dur"] >= 0)
+            duration = round(event["dur"] * 1000)
+            self.assertAlmostEqual(duration, event["dur"] * 1000, delta=1e-3)
+            # Nothing runs inside another: the next on any thread begins where one ends.
+            self.assertEqual(at, ends.get(event["pid"], 0))
+            ends[event["pid"]] = at + duration
+        self.assertTrue(ends)
+        for counter, value in counters.items():
+            self.assertEqual(value, 0, counter)  # back to nothing at the end
 
     def test_a_trace_holds_every_model(self):
         bad = self.dir / "bad.tflite"
@@ -81,23 +130,30 @@ class Formats(ToolTest):
             for tensor in op["outputs"]:
                 self.assertEqual(results[tensor["name"]], {"value": cost})
 
-    def test_node_data_is_what_model_explorer_documents(self):
-        data = self.node_data(self.model)
-        self.assertEqual(set(data), {"name", "results", "gradient"})
-        self.assertEqual([item["stop"] for item in data["gradient"]][::2], [0, 1])
-        spec = importlib.util.find_spec("model_explorer")
-        if spec is None or spec.origin is None:
-            return
-        # The package's own classes take it as it is.
-        from model_explorer import node_data_builder as builder
-        graph = builder.GraphNodeData(
-            results={key: builder.NodeDataResult(**value)
-                     for key, value in data["results"].items()},
-            name=data["name"],
-            gradient=[builder.GradientItem(**item) for item in data["gradient"]])
-        back = json.loads(graph.to_json_string())
-        self.assertEqual(back["results"], data["results"])
-        self.assertEqual(back["gradient"], data["gradient"])
+    def test_model_explorer_colours_every_operator(self):
+        python = runtimes()
+        require(self, python, "Model Explorer in .venv (./dev setup)")
+        paths = [self.model, self.network("sound.tflite"),
+                 self.network("parts.tflite", space="detection")]
+        if data_dir():
+            paths += sorted((data_dir() / "models" / "tflite" / "tiny").glob("*.tflite"))[:8]
+        for path in paths:
+            with self.subTest(path.name):
+                file = self.dir / "nodes.json"
+                file.write_text(self.predict("--format", "model-explorer", models=[path]))
+                done = subprocess.run([python, SOURCE / "tests/cli/model_explorer_nodes.py", path,
+                                       file], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+                shown = json.loads(done.stdout)
+                entry = json.loads(self.predict("--format", "json",
+                                                models=[path]))["predictions"][0]
+                self.assertEqual(shown["unused"], [])
+                self.assertEqual([item["stop"] for item in shown["gradient"]][::2], [0, 1])
+                self.assertEqual(len(shown["nodes"]), len(entry["operators"]))
+                for op, node in zip(entry["operators"], shown["nodes"]):
+                    self.assertEqual(node["label"].lower(), op["kind"].lower())
+                    cost = op["latency_ms"]
+                    self.assertEqual(set(node["values"]), set() if cost is None else {cost})
 
     def test_markdown_is_a_table_of_all_operators(self):
         text = self.predict("--format", "markdown", models=[self.model, self.model])

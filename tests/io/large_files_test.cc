@@ -133,7 +133,7 @@ int64_t touched_pages(const std::filesystem::path& path) {
   if (!graph) return 0;
   EXPECT_EQ(graph->main().operators.size(), path.extension() == ".onnx" ? 50 : 100);
   EXPECT_TRUE(app::inspect_graph(*graph, "litert-xnnpack"));
-  return test::cached_pages(path);
+  return std::ssize(test::cached_pages(path));
 }
 
 using WriteSparse = Status (*)(const std::filesystem::path&, int64_t);

@@ -87,15 +87,18 @@ Status write_sparse_tflite(const std::filesystem::path& path, int64_t weight_byt
   return {};
 }
 
-int64_t cached_pages(const std::filesystem::path& path) {
+std::vector<size_t> cached_pages(const std::filesystem::path& path) {
   const auto mapped = MappedFile::open(path, ErrorCode::kBadModel);
-  if (!mapped) return -1;
+  if (!mapped) return {};
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t size = (*mapped)->bytes().size();
   std::vector<unsigned char> resident((size + page - 1) / page);
   auto* address = const_cast<std::byte*>((*mapped)->bytes().data());
-  if (::mincore(address, size, resident.data()) != 0) return -1;
-  return std::ranges::count_if(resident, [](unsigned char bits) { return (bits & 1U) != 0; });
+  if (::mincore(address, size, resident.data()) != 0) return {};
+  std::vector<size_t> cached;
+  for (size_t i = 0; i < resident.size(); ++i)
+    if ((resident[i] & 1U) != 0) cached.push_back(i * page);
+  return cached;
 }
 
 }  // namespace edgesage::test

@@ -3,8 +3,10 @@
 // as exporters write them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "edgesage/result.h"
 
@@ -15,7 +17,7 @@ namespace edgesage::test {
 // FULLY_CONNECTED and ABS; the weights lie behind the tables, as large files have them.
 [[nodiscard]] Status write_sparse_tflite(const std::filesystem::path& path, int64_t weight_bytes);
 
-// Pages of the file that are in the system's cache.
-[[nodiscard]] int64_t cached_pages(const std::filesystem::path& path);
+// Pages of the file that are in the system's cache: where each begins.
+[[nodiscard]] std::vector<size_t> cached_pages(const std::filesystem::path& path);
 
 }  // namespace edgesage::test
