@@ -1,10 +1,8 @@
 #include "src/analysis/ethos_blocks.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace edgesage {
 namespace {
@@ -150,54 +148,6 @@ Shape4 sane(const Shape4& shape) {
   return {clamp(shape.n), clamp(shape.h), clamp(shape.w), clamp(shape.c)};
 }
 
-// What a choice depends on, in one array, so that keys compare as a whole.
-using Key = std::array<int64_t, 21>;
-
-Key key_of(const EthosArray& a, EthosKernel kernel, const Shape4& in, const Shape4& out,
-           int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w,
-           int64_t ifm_bits) {
-  return {a.unit_h,
-          a.unit_w,
-          a.unit_c,
-          a.cores,
-          a.banks,
-          a.ifm_granule,
-          a.sum_granule,
-          static_cast<int64_t>(kernel),
-          in.n,
-          in.h,
-          in.w,
-          in.c,
-          out.n,
-          out.h,
-          out.w,
-          out.c,
-          kernel_h * 65536 + kernel_w,
-          stride_h,
-          stride_w,
-          ifm_bits,
-          1};
-}
-
-// The last choices, by a hash of what they depend on: searches price thousands of networks whose
-// layers are mostly alike. A function of its key alone, so no answer depends on what was kept;
-// one a thread, so nothing is shared.
-struct KeptChoice {
-  Key key{};
-  EthosBlock block;
-};
-constexpr size_t kKeptChoices = 2048;
-
-KeptChoice& kept_choice(const Key& key) {
-  thread_local std::vector<KeptChoice> kept(kKeptChoices);
-  uint64_t hash = 0;
-  for (const int64_t part : key) {
-    hash = (hash ^ static_cast<uint64_t>(part)) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  }
-  return kept[hash % kKeptChoices];
-}
-
 }  // namespace
 
 EthosArray ethos_array(const Target& target) {
@@ -218,15 +168,9 @@ EthosBlock choose_ethos_block(const EthosArray& array, EthosKernel kernel, const
                               int64_t stride_h, int64_t stride_w, int64_t ifm_bits) {
   const auto small = [](int64_t value) { return std::clamp<int64_t>(value, 1, 4096); };
   const Shape4 in = sane(ifm), out = sane(ofm);
-  const Key key = key_of(array, kernel, in, out, small(kernel_h), small(kernel_w), small(stride_h),
-                         small(stride_w), ifm_bits);
-  KeptChoice& kept = kept_choice(key);
-  if (kept.key == key) return kept.block;
-  kept.block = BlockSearch(array, kernel, in, out, small(kernel_h), small(kernel_w),
-                           small(stride_h), small(stride_w), ifm_bits)
-                   .run();
-  kept.key = key;
-  return kept.block;
+  return BlockSearch(array, kernel, in, out, small(kernel_h), small(kernel_w), small(stride_h),
+                     small(stride_w), ifm_bits)
+      .run();
 }
 
 }  // namespace edgesage

@@ -122,8 +122,10 @@ Row within_reason(const Row& row) {
 // holds what SRAM cannot, all rows' memory cycles follow once the rows' needs are known.
 class Estimator {
  public:
-  Estimator(const Graph& graph, const Lowering& lowering, std::span<const WeightStats> weights)
-      : graph_(graph),
+  Estimator(const Graph& graph, const Lowering& lowering, std::span<const WeightStats> weights,
+            EthosBlockMemo& memo)
+      : memo_(memo),
+        graph_(graph),
         lowering_(lowering),
         machine_(ethos_machine(lowering.target)),
         weights_(weights),
@@ -207,7 +209,7 @@ class Estimator {
   RowCycles row_cycles(size_t index) {
     const Row row = within_reason(lowering_.rows[index]);
     EthosTiling t =
-        ethos_tiling(machine_, row, cascades_.lines.empty() ? 0 : cascades_.lines[index]);
+        ethos_tiling(machine_, row, cascades_.lines.empty() ? 0 : cascades_.lines[index], memo_);
     if (reads_input(row)) t.stored_ifm_c = t.ifm.c;
     if (writes_output(row)) t.stored_ofm_c = t.ofm.c;
     const WeightBytes weights =
@@ -432,6 +434,7 @@ class Estimator {
   bool reads_input(const Row& row) const { return any_marked(row.ifm_tensors, is_input_); }
   bool writes_output(const Row& row) const { return any_marked(row.ofm_tensors, is_output_); }
 
+  EthosBlockMemo& memo_;
   const Graph& graph_;
   const Lowering& lowering_;
   EthosMachine machine_;
@@ -447,14 +450,16 @@ class Estimator {
 }  // namespace
 
 std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering) {
-  return ethos_row_cycles(graph, lowering, row_weight_stats(graph, lowering));
+  EthosBlockMemo memo;  // layers of one network are alike, too
+  return ethos_row_cycles(graph, lowering, row_weight_stats(graph, lowering), memo);
 }
 
 std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering,
-                                        std::span<const WeightStats> weights) {
+                                        std::span<const WeightStats> weights,
+                                        EthosBlockMemo& memo) {
   if (!lowering.target.is_ethos() || graph.subgraphs.empty())
     return std::vector<RowCycles>(lowering.rows.size());
-  return Estimator(graph, lowering, weights).run();
+  return Estimator(graph, lowering, weights, memo).run();
 }
 
 }  // namespace edgesage

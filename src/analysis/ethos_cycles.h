@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "src/analysis/ethos_block_memo.h"
 #include "src/analysis/weight_stats.h"
 #include "src/graph/graph.h"
 #include "src/lower/rows.h"
@@ -34,9 +35,10 @@ struct RowCycles {
 // All zero for rows that do not run on the NPU and for other targets.
 [[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering);
 
-// The same for a caller who has row_weight_stats. Cost: linear in rows and edges, U65 and U85
-// n log n.
+// The same for a caller who has row_weight_stats, and prices many networks with one memo. Cost:
+// linear in rows and edges, U65 and U85 n log n.
 [[nodiscard]] std::vector<RowCycles> ethos_row_cycles(const Graph& graph, const Lowering& lowering,
-                                                      std::span<const WeightStats> weights);
+                                                      std::span<const WeightStats> weights,
+                                                      EthosBlockMemo& memo);
 
 }  // namespace edgesage

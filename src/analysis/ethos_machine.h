@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "src/analysis/ethos_block_memo.h"
 #include "src/analysis/ethos_blocks.h"
 #include "src/lower/rows.h"
 
@@ -44,8 +45,8 @@ struct EthosTiling {
 
 [[nodiscard]] EthosKernel ethos_kernel(const Row& row);
 // `lines`: output lines at a time, of a row in a cascade; 0: all.
-[[nodiscard]] EthosTiling ethos_tiling(const EthosMachine& machine, const Row& row,
-                                       int64_t lines = 0);
+[[nodiscard]] EthosTiling ethos_tiling(const EthosMachine& machine, const Row& row, int64_t lines,
+                                       EthosBlockMemo& memo);
 
 [[nodiscard]] int64_t ethos_stored_channels(int64_t channels);
 

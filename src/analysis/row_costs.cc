@@ -60,13 +60,14 @@ std::vector<int64_t> operator_macs(const Graph& graph) {
 
 std::vector<RowCost> row_costs(const Graph& graph, const Lowering& lowering) {
   std::vector<RowCost> costs(lowering.rows.size());
-  const std::vector<int64_t> by_operator = operator_macs(graph);
+  std::vector<int64_t> by_operator;  // where a row asks
   for (size_t i = 0; i < costs.size(); ++i) {
     const Row& row = lowering.rows[i];
     RowCost& cost = costs[i];
     const bool by_graph = row.kind == RowKind::kMatMul || row.kind == RowKind::kRecurrent ||
                           row.kind == RowKind::kControl || row.op_kind == OpKind::kConv3D ||
                           row.op_kind == OpKind::kConv3DTranspose;
+    if (by_graph && by_operator.empty()) by_operator = operator_macs(graph);
     cost.macs = by_graph && row.op >= 0 ? by_operator[static_cast<size_t>(row.op)] : row_macs(row);
     cost.ofm_bytes = bytes_of(row.ofm.elements(), row.ofm_type);
     cost.ifm_bytes = bytes_of(row.ifm.elements(), row.ifm_type);
@@ -91,8 +92,13 @@ std::vector<RowCost> row_costs(const Graph& graph, const Lowering& lowering) {
 }
 
 GraphTotals graph_totals(const Graph& graph) {
-  GraphTotals totals;
+  GraphTotals totals = constant_totals(graph);
   for (const int64_t macs : operator_macs(graph)) totals.macs = sum(totals.macs, macs);
+  return totals;
+}
+
+GraphTotals constant_totals(const Graph& graph) {
+  GraphTotals totals;
   std::vector<uint8_t> counted(graph.buffers.size(), 0);
   for (const Subgraph& subgraph : graph.subgraphs)
     for (const Operator& op : subgraph.operators)

@@ -38,5 +38,7 @@ struct GraphTotals {
   int64_t weights_bytes = 0;
 };
 [[nodiscard]] GraphTotals graph_totals(const Graph& graph);
+// All but the MACs, in less than half the time.
+[[nodiscard]] GraphTotals constant_totals(const Graph& graph);
 
 }  // namespace edgesage

@@ -48,12 +48,12 @@ class Setting {
     std::filesystem::create_directories(directory_, error);
     EDGESAGE_ASSIGN_OR_RETURN(const DeviceCatalog catalog, load_devices(context_));
     EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription described, catalog.find(device_));
-    EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker,
-                              WorkerClient::for_device(described, context_.places));
+    EDGESAGE_ASSIGN_OR_RETURN(std::vector<WorkerClient> workers,
+                              workers_of(described, context_.places, request_.threads));
     EDGESAGE_ASSIGN_OR_RETURN(EvaluationLog log,
                               EvaluationLog::open(directory_ / "again.jsonl",
                                                   fmt::format("{} on {}", network_, device_)));
-    again_.emplace(std::move(worker), std::move(described), MeasureOptions{}, std::move(log),
+    again_.emplace(std::move(workers), std::move(described), MeasureOptions{}, std::move(log),
                    directory_);
     return again_->prepare(*space_);
   }
@@ -122,14 +122,17 @@ class Setting {
     const double unit = *original.front()->latency_ms;
     std::vector<std::vector<double>> points;
     latency.assign(genomes.size(), std::nan(""));
-    for (size_t i = 0; i < genomes.size(); ++i) {
+    for (size_t begin = 0; begin < genomes.size(); begin += again_->batch()) {
       if (context_.stop_wanted()) return make_error(ErrorCode::kDeviceFailed, network_, "stopped");
-      context_.report(static_cast<int64_t>(i), static_cast<int64_t>(genomes.size()),
+      context_.report(static_cast<int64_t>(begin), static_cast<int64_t>(genomes.size()),
                       "measuring a front anew");
-      EDGESAGE_ASSIGN_OR_RETURN(const auto answers, again_->measure_again({&genomes[i], 1}, round));
-      if (!answers.front() || !answers.front()->latency_ms) continue;
-      latency[i] = *answers.front()->latency_ms;
-      points.push_back({latency[i] / unit, 1 - quality[i]});
+      const auto batch = genomes.subspan(begin, std::min(again_->batch(), genomes.size() - begin));
+      EDGESAGE_ASSIGN_OR_RETURN(const auto answers, again_->measure_again(batch, round));
+      for (size_t i = 0; i < batch.size(); ++i) {
+        if (!answers[i] || !answers[i]->latency_ms) continue;
+        latency[begin + i] = *answers[i]->latency_ms;
+        points.push_back({*answers[i]->latency_ms / unit, 1 - quality[begin + i]});
+      }
     }
     const std::vector<double> reference{1.0, 1.0};
     return search::hypervolume(std::move(points), reference);

@@ -123,14 +123,16 @@ Status SearchCosting::open_device() {
   EDGESAGE_ASSIGN_OR_RETURN(const DeviceDescription described, catalog.find(request_.device));
   EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device,
                             device_variant(described, worker_options(request_.options)));
-  EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker, WorkerClient::for_device(device, context_.places));
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<WorkerClient> workers,
+                            workers_of(device, context_.places, request_.threads));
   EDGESAGE_ASSIGN_OR_RETURN(EvaluationLog log,
                             EvaluationLog::open(request_.directory / "measured.jsonl",
                                                 fmt::format("{} on {}", identity_, device.name)));
   MeasureOptions options;
   options.deadline = request_.deadline;
-  device_ = std::make_unique<DeviceEvaluator>(
-      std::move(worker), std::move(device), std::move(options), std::move(log), request_.directory);
+  device_ =
+      std::make_unique<DeviceEvaluator>(std::move(workers), std::move(device), std::move(options),
+                                        std::move(log), request_.directory);
   return space_ != nullptr ? device_->prepare(*space_) : Status();
 }
 
@@ -291,10 +293,14 @@ Status SearchCosting::learn_from(std::span<const Genome> genomes, int32_t runs) 
           -residuals_.at(shares(genomes[i]), raw[i]->half_width / kOneAt90).deviation, i);
   std::ranges::sort(unsure);
   if (unsure.size() > static_cast<size_t>(runs)) unsure.resize(static_cast<size_t>(runs));
-  for (const auto& [minus_deviation, i] : unsure) {
-    EDGESAGE_ASSIGN_OR_RETURN(const search::Costs costs, measured(genomes[i]));
-    if (costs.latency_ms && *costs.latency_ms > 0)
-      residuals_.add(shares(genomes[i]), std::log(*costs.latency_ms / *raw[i]->latency_ms));
+  std::vector<Genome> asked;
+  for (const auto& [minus_deviation, i] : unsure) asked.push_back(genomes[i]);
+  EDGESAGE_RETURN_IF_ERROR(open_device());
+  EDGESAGE_ASSIGN_OR_RETURN(const auto answers, device_->evaluate(asked));
+  for (size_t k = 0; k < answers.size(); ++k) {
+    if (answers[k] && answers[k]->latency_ms && *answers[k]->latency_ms > 0)
+      residuals_.add(shares(asked[k]),
+                     std::log(*answers[k]->latency_ms / *raw[unsure[k].second]->latency_ms));
   }
   return {};
 }

@@ -43,24 +43,37 @@ GraphTensors extract_features(const Graph& graph, const Lowering& lowering,
 
 GraphTensors extract_features(const Graph& graph, const Lowering& lowering, const Liveness& live,
                               std::span<const Quantity> quantities) {
-  return extract_features(lowering, gather_facts(graph, lowering, live), quantities);
+  EthosBlockMemo memo;  // layers of one network are alike, too
+  return extract_features(graph, lowering, live, quantities, memo);
+}
+
+GraphTensors extract_features(const Graph& graph, const Lowering& lowering, const Liveness& live,
+                              std::span<const Quantity> quantities, EthosBlockMemo& memo) {
+  const LoweringFacts facts =
+      gather_facts(graph, lowering, live, row_weight_stats(graph, lowering), memo);
+  return extract_features(lowering, facts, quantities);
 }
 
 GraphTensors extract_features(const Lowering& lowering, const LoweringFacts& facts,
-                              std::span<const Quantity> quantities) {
+                              std::span<const Quantity> quantities, FeatureMemo* memo) {
   const auto table = node_features();
   GraphTensors out;
   out.nodes = static_cast<int32_t>(lowering.rows.size());
   out.features = static_cast<int32_t>(table.size());
   out.quantities = prior_columns(quantities);
   out.operators = static_cast<int32_t>(lowering.operators.size());
-  out.x.reserve(lowering.rows.size() * table.size());
+  out.x.resize(lowering.rows.size() * table.size());
+  float* x = out.x.data();
   for (size_t i = 0; i < lowering.rows.size(); ++i) {
     const Row& row = lowering.rows[i];
     out.kind.push_back(static_cast<int32_t>(row.kind));
     out.op.push_back(row.op);
+    const RowFacts& row_facts = facts.rows[i];
+    const float* known = memo != nullptr ? memo->layer_features(row, row_facts).data() : nullptr;
     for (const NodeFeature& feature : table)
-      out.x.push_back(static_cast<float>(feature.value(row, facts.rows[i], facts)));
+      *x++ = known != nullptr && feature.of_layer
+                 ? *known++
+                 : static_cast<float>(feature.value(row, row_facts, facts));
   }
   for (const GlobalFeature& feature : global_features())
     out.globals.push_back(static_cast<float>(feature.value(lowering, facts)));

@@ -15,6 +15,9 @@ inline constexpr int kFeatureVersion = 1;
 struct NodeFeature {
   std::string_view name;
   double (*value)(const Row& row, const RowFacts& facts, const LoweringFacts& graph);
+  // It looks at nothing but the row's geometry, cost and weights, which FeatureMemo knows it by;
+  // not at what is alive beside it, nor at the rows around it.
+  bool of_layer = false;
 };
 [[nodiscard]] std::span<const NodeFeature> node_features();
 

@@ -88,11 +88,12 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering) {
 }
 
 LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const Liveness& live) {
-  return gather_facts(graph, lowering, live, row_weight_stats(graph, lowering));
+  EthosBlockMemo memo;
+  return gather_facts(graph, lowering, live, row_weight_stats(graph, lowering), memo);
 }
 
 LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const Liveness& live,
-                           std::span<const WeightStats> weight_stats) {
+                           std::span<const WeightStats> weight_stats, EthosBlockMemo& memo) {
   LoweringFacts facts;
   const size_t count = lowering.rows.size();
   facts.rows.resize(count);
@@ -103,7 +104,7 @@ LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering, const L
   std::vector<EdgeTpuCost> edge_tpu;
   std::vector<double> nanoseconds;
   if (lowering.target.is_ethos()) {
-    cycles = ethos_row_cycles(graph, lowering, weight_stats);
+    cycles = ethos_row_cycles(graph, lowering, weight_stats, memo);
   } else if (lowering.target.kind == TargetKind::kEdgeTpuLike) {
     edge_tpu = edge_tpu_row_costs(graph, lowering);
   } else if (lowering.target.kind == TargetKind::kGeneric) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/analysis/edge_tpu_cost.h"
+#include "src/analysis/ethos_block_memo.h"
 #include "src/analysis/ethos_cycles.h"
 #include "src/analysis/liveness.h"
 #include "src/analysis/row_costs.h"
@@ -45,10 +46,11 @@ struct LoweringFacts {
 [[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering,
                                          const Liveness& live);
 
-// And who has the statistics of each row's weights: row_weight_stats, or better.
+// And who has the statistics of each row's weights (row_weight_stats, or better), and asks of many
+// networks with one memo.
 [[nodiscard]] LoweringFacts gather_facts(const Graph& graph, const Lowering& lowering,
-                                         const Liveness& live,
-                                         std::span<const WeightStats> weights);
+                                         const Liveness& live, std::span<const WeightStats> weights,
+                                         EthosBlockMemo& memo);
 
 // Bytes of each tensor of the main subgraph as the target stores it; 0 where the size is not known.
 [[nodiscard]] std::vector<double> stored_bytes(const Graph& graph, const Target& target);

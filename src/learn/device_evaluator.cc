@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "src/analysis/row_costs.h"
 #include "src/base/file.h"
+#include "src/base/parallel.h"
 #include "src/io/tflite_writer.h"
 
 namespace edgesage {
@@ -33,10 +37,21 @@ Result<search::Costs> costs_of(const Json& answer) {
 
 }  // namespace
 
-DeviceEvaluator::DeviceEvaluator(WorkerClient worker, DeviceDescription device,
+Result<std::vector<WorkerClient>> workers_of(const DeviceDescription& device,
+                                             const DevicePlaces& places, int threads) {
+  const int count = device.exclusive ? 1 : threads > 0 ? threads : hardware_threads();
+  std::vector<WorkerClient> workers;
+  for (int i = 0; i < count; ++i) {
+    EDGESAGE_ASSIGN_OR_RETURN(WorkerClient worker, WorkerClient::for_device(device, places));
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+DeviceEvaluator::DeviceEvaluator(std::vector<WorkerClient> workers, DeviceDescription device,
                                  MeasureOptions options, EvaluationLog log,
                                  std::filesystem::path scratch)
-    : worker_(std::move(worker)),
+    : workers_(std::move(workers)),
       device_(std::move(device)),
       options_(std::move(options)),
       log_(std::move(log)),
@@ -47,23 +62,46 @@ Status DeviceEvaluator::prepare(const PruningSpace& space) {
   return {};
 }
 
-Result<Result<search::Costs>> DeviceEvaluator::measure_one(const Genome& genome,
-                                                           const std::string& key) {
-  if (const auto known = log_.find(key)) return costs_of(*known);
+Result<Json> DeviceEvaluator::measure_one(const Genome& genome, size_t worker) {
   EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, space_->build(genome));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, write_tflite(graph));
-  const std::filesystem::path file = scratch_ / "measured.tflite";
+  const std::filesystem::path file = scratch_ / fmt::format("measured-{}.tflite", worker);
   EDGESAGE_RETURN_IF_ERROR(write_file(file, bytes));
-  EDGESAGE_ASSIGN_OR_RETURN(const Measurement measured, measure(worker_, device_, file, options_));
-  ++runs_;
+  EDGESAGE_ASSIGN_OR_RETURN(const Measurement measured,
+                            measure(workers_[worker], device_, file, options_));
   Json answer = Json::object();
   for (const auto& [name, value] : measured.quantities) answer[name] = value;
   if (!measured.error.empty()) answer["error"] = measured.error;
   const GraphTotals totals = graph_totals(graph);
   answer["macs"] = totals.macs;
   answer["weights_bytes"] = totals.weights_bytes;
-  EDGESAGE_RETURN_IF_ERROR(log_.add(key, answer));
-  return costs_of(answer);
+  return answer;
+}
+
+// Each worker takes the next that nobody has. An error of the device ends them all; of several, the
+// first network's is told.
+Status DeviceEvaluator::measure_all(std::span<const Genome> genomes,
+                                    std::span<const std::string> keys) {
+  std::mutex mutex;  // over the log, the count and the errors
+  std::vector<Status> done(genomes.size());
+  std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  const auto count = static_cast<int64_t>(std::min(workers_.size(), genomes.size()));
+  parallel_for(count, static_cast<int>(count), [&](int64_t worker) {
+    for (size_t i = next++; i < genomes.size() && !failed; i = next++) {
+      const Result<Json> answer = measure_one(genomes[i], static_cast<size_t>(worker));
+      const std::scoped_lock lock(mutex);
+      if (answer) {
+        ++runs_;
+        done[i] = log_.add(keys[i], *answer);
+      } else {
+        done[i] = tl::unexpected(answer.error());
+      }
+      if (!done[i]) failed = true;
+    }
+  });
+  for (const Status& status : done) EDGESAGE_RETURN_IF_ERROR(status);
+  return {};
 }
 
 Result<std::vector<Result<search::Costs>>> DeviceEvaluator::evaluate(
@@ -75,13 +113,20 @@ Result<std::vector<Result<search::Costs>>> DeviceEvaluator::measure_again(
     std::span<const Genome> genomes, int round) {
   if (space_ == nullptr)
     return make_error(ErrorCode::kInternal, "search", "the evaluator was not prepared");
-  std::vector<Result<search::Costs>> answers;
+  std::vector<std::string> keys, new_keys;
+  std::vector<Genome> new_genomes;
   for (const Genome& genome : genomes) {
-    std::string key = values_key(*space_, genome);
-    if (round > 0) key += fmt::format("#{}", round);
-    EDGESAGE_ASSIGN_OR_RETURN(Result<search::Costs> costs, measure_one(genome, key));
-    answers.push_back(std::move(costs));
+    EDGESAGE_RETURN_IF_ERROR(space_->check(genome));
+    keys.push_back(values_key(*space_, genome));
+    if (round > 0) keys.back() += fmt::format("#{}", round);
+    if (log_.find(keys.back()) || std::ranges::find(new_keys, keys.back()) != new_keys.end())
+      continue;
+    new_keys.push_back(keys.back());
+    new_genomes.push_back(genome);
   }
+  EDGESAGE_RETURN_IF_ERROR(measure_all(new_genomes, new_keys));
+  std::vector<Result<search::Costs>> answers;
+  for (const std::string& key : keys) answers.push_back(costs_of(*log_.find(key)));
   return answers;
 }
 

@@ -11,12 +11,20 @@
 
 namespace edgesage {
 
-// Not synchronised; one worker, one network at a time. What the log knows is not measured again.
+// As many workers of a device as may run beside each other: one where a single machine is behind it
+// (DeviceDescription::exclusive), else one a thread (0: as many as the machine has). Starts none.
+[[nodiscard]] Result<std::vector<WorkerClient>> workers_of(const DeviceDescription& device,
+                                                           const DevicePlaces& places, int threads);
+
+// Not synchronised; inside, each worker has a thread while there is something to measure. What the
+// log knows is not measured again, and equal networks are measured once. Answers do not depend on
+// the number of workers; the order of the log's lines does.
 class DeviceEvaluator : public search::Evaluator {
  public:
-  // `scratch` is a directory for one model file at a time.
-  DeviceEvaluator(WorkerClient worker, DeviceDescription device, MeasureOptions options,
-                  EvaluationLog log, std::filesystem::path scratch);
+  // `workers`: of the same device, one at least. `scratch` is a directory for one model file a
+  // worker.
+  DeviceEvaluator(std::vector<WorkerClient> workers, DeviceDescription device,
+                  MeasureOptions options, EvaluationLog log, std::filesystem::path scratch);
 
   [[nodiscard]] Status prepare(const PruningSpace& space) override;
   [[nodiscard]] Result<std::vector<Result<search::Costs>>> evaluate(
@@ -26,12 +34,15 @@ class DeviceEvaluator : public search::Evaluator {
       std::span<const Genome> genomes, int round);
 
   [[nodiscard]] int64_t runs() const { return runs_; }  // that this object made
+  // How many genomes to ask at once that keep the workers busy and the caller informed.
+  [[nodiscard]] size_t batch() const { return workers_.size() == 1 ? 1 : 4 * workers_.size(); }
   [[nodiscard]] const DeviceDescription& device() const { return device_; }
 
  private:
-  Result<Result<search::Costs>> measure_one(const Genome& genome, const std::string& key);
+  Result<Json> measure_one(const Genome& genome, size_t worker);
+  Status measure_all(std::span<const Genome> genomes, std::span<const std::string> keys);
 
-  WorkerClient worker_;
+  std::vector<WorkerClient> workers_;
   DeviceDescription device_;
   MeasureOptions options_;
   EvaluationLog log_;

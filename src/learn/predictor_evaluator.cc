@@ -2,38 +2,15 @@
 
 #include <algorithm>
 
-#include "src/analysis/liveness.h"
 #include "src/base/parallel.h"
-#include "src/features/extract.h"
-#include "src/lower/rows.h"
 
 namespace edgesage {
 
 struct PredictorEvaluator::Worker {
-  explicit Worker(const PruningSpace& space) : shapes(space), weights(space) {}
+  Worker(const PruningSpace& space, const Predictor& predictor)
+      : reader(space, predictor.target(), predictor.quantities()) {}
 
-  // The network of a genome as the predictor reads it.
-  struct Read {
-    const Graph* graph = nullptr;
-    Lowering lowering;
-    LoweringFacts facts;
-    GraphTensors tensors;
-  };
-  Result<Read> read(const Predictor& predictor, const Genome& genome) {
-    EDGESAGE_ASSIGN_OR_RETURN(const PrunedShapes pruned, shapes.at(genome));
-    Read now{.graph = pruned.graph,
-             .lowering = lower(*pruned.graph, predictor.target()),
-             .facts = {},
-             .tensors = {}};
-    const auto stats = weights.row_stats(now.lowering, pruned.base_tensor, genome);
-    now.facts =
-        gather_facts(*pruned.graph, now.lowering, liveness(*pruned.graph, now.lowering), stats);
-    now.tensors = extract_features(now.lowering, now.facts, predictor.quantities());
-    return now;
-  }
-
-  PruningShapes shapes;
-  PrunedWeights weights;
+  PrunedReader reader;
   PredictWorkspace workspace;
   std::optional<IncrementalPrediction> near;
 };
@@ -56,12 +33,13 @@ Status PredictorEvaluator::prepare(const PruningSpace& space) {
   space_ = &space;
   workers_.clear();
   const int threads = options_.threads > 0 ? options_.threads : hardware_threads();
-  for (int i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>(space));
+  for (int i = 0; i < threads; ++i)
+    workers_.push_back(std::make_unique<Worker>(space, *predictor_));
   return set_anchor(space.base());
 }
 
 Status PredictorEvaluator::set_anchor(const Genome& genome) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Worker::Read read, workers_.front()->read(*predictor_, genome));
+  EDGESAGE_ASSIGN_OR_RETURN(const PrunedNetwork read, workers_.front()->reader.read(genome));
   anchor_ = genome;
   at_anchor_.emplace(*predictor_, read.tensors);
   return {};
@@ -77,7 +55,7 @@ const Estimate& PredictorEvaluator::estimate(Worker& worker, const Genome& genom
 }
 
 Result<search::Costs> PredictorEvaluator::price(Worker& worker, const Genome& genome) const {
-  EDGESAGE_ASSIGN_OR_RETURN(const Worker::Read read, worker.read(*predictor_, genome));
+  EDGESAGE_ASSIGN_OR_RETURN(const PrunedNetwork read, worker.reader.read(genome));
   const Estimate& answer = estimate(worker, genome, read.tensors);
   search::Costs costs;
   const auto value = [&](int column) -> std::optional<double> {
@@ -90,7 +68,7 @@ Result<search::Costs> PredictorEvaluator::price(Worker& worker, const Genome& ge
   if (!costs.peak_ram_bytes && options_.peak_ram)
     costs.peak_ram_bytes = options_.peak_ram(*read.graph, read.lowering);
   for (const RowFacts& row : read.facts.rows) costs.macs += row.cost.macs;
-  costs.weights_bytes = graph_totals(*read.graph).weights_bytes;
+  costs.weights_bytes = constant_totals(*read.graph).weights_bytes;
   if (options_.intervals && latency_ >= 0) {
     const auto q = static_cast<size_t>(latency_);
     const RangeVerdict verdict = judge_range(

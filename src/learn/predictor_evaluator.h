@@ -4,10 +4,9 @@
 //   Status ready = costs.prepare(space);
 //   auto answers = costs.evaluate(genomes);
 //
-// The answer is that of Predictor::predict for the network that PruningSpace::build makes: shapes
-// are changed where genes changed (PruningShapes), statistics of weights are taken from the
-// original's and remembered by the genes they depend on, and a genome that is the anchor but for
-// some genes is predicted by what differs (IncrementalPrediction, equal to 1e-6).
+// The answer is that of Predictor::predict for the network that PruningSpace::build makes: a
+// PrunedReader works out what genes change, and a genome that is the anchor but for some genes is
+// predicted by what differs (IncrementalPrediction, equal to 1e-6).
 #pragma once
 
 #include <functional>
@@ -16,11 +15,10 @@
 #include <span>
 #include <vector>
 
-#include "src/learn/pruned_weights.h"
+#include "src/learn/pruned_reader.h"
 #include "src/predict/incremental_prediction.h"
 #include "src/predict/predictor.h"
 #include "src/search/evaluator.h"
-#include "src/transform/pruning_shapes.h"
 
 namespace edgesage {
 

@@ -41,20 +41,23 @@ Result<PoolLabels> measure_chosen(
     const std::function<bool(int64_t, int64_t, const char*)>& progress) {
   PoolLabels labels;
   labels.log_value.resize(quantities);
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (!progress(static_cast<int64_t>(i), static_cast<int64_t>(chosen.size()),
+  for (size_t begin = 0; begin < chosen.size(); begin += device.batch()) {
+    if (!progress(static_cast<int64_t>(begin), static_cast<int64_t>(chosen.size()),
                   "measuring pruned networks"))
       return make_error(ErrorCode::kDeviceFailed, "calibration", "stopped");
-    const Genome& genome = genomes[genome_of[chosen[i]]];
-    EDGESAGE_ASSIGN_OR_RETURN(const auto answers, device.evaluate({&genome, 1}));
-    if (!answers.front() || !answers.front()->latency_ms || *answers.front()->latency_ms <= 0)
-      continue;
-    labels.network.push_back(chosen[i]);
-    labels.log_value[0].push_back(std::log(*answers.front()->latency_ms));
-    if (quantities > 1)
-      labels.log_value[1].push_back(answers.front()->peak_ram_bytes
-                                        ? std::log(*answers.front()->peak_ram_bytes)
-                                        : std::nan(""));
+    const auto batch = chosen.subspan(begin, std::min(device.batch(), chosen.size() - begin));
+    std::vector<Genome> asked;
+    for (const size_t one : batch) asked.push_back(genomes[genome_of[one]]);
+    EDGESAGE_ASSIGN_OR_RETURN(const auto answers, device.evaluate(asked));
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const auto& answer = answers[i];
+      if (!answer || !answer->latency_ms || *answer->latency_ms <= 0) continue;
+      labels.network.push_back(batch[i]);
+      labels.log_value[0].push_back(std::log(*answer->latency_ms));
+      if (quantities > 1)
+        labels.log_value[1].push_back(answer->peak_ram_bytes ? std::log(*answer->peak_ram_bytes)
+                                                             : std::nan(""));
+    }
   }
   return labels;
 }

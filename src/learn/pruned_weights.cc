@@ -23,6 +23,38 @@ uint64_t key_of(const std::vector<int32_t>& genes, const Genome& genome) {
 
 }  // namespace
 
+namespace {
+
+// Places of a sample in a block of outer x middle x inner elements, one after the other and without
+// divisions: steps differ by one at most.
+class SampleWalk {
+ public:
+  SampleWalk(size_t size, size_t middle, size_t inner)
+      : size_(size), middle_(middle), inner_(inner), step_(weight_sample_index(1, size)) {
+    step_inner_ = step_ % inner;
+    step_middle_ = step_ / inner % middle;
+    step_outer_ = step_ / inner / middle;
+  }
+  void next() {
+    const size_t to = weight_sample_index(++index_, size_);
+    inner_at += step_inner_ + (to - at_ - step_);
+    at_ = to;
+    middle_at += step_middle_;
+    outer_at += step_outer_;
+    if (inner_at >= inner_) inner_at -= inner_, ++middle_at;
+    if (middle_at >= middle_) middle_at -= middle_, ++outer_at;
+  }
+
+  size_t outer_at = 0, middle_at = 0, inner_at = 0;
+
+ private:
+  size_t size_, middle_, inner_, step_;
+  size_t step_outer_ = 0, step_middle_ = 0, step_inner_ = 0;
+  size_t index_ = 0, at_ = 0;
+};
+
+}  // namespace
+
 PrunedWeights::PrunedWeights(const PruningSpace& space)
     : space_(&space), filter_of_(space.graph().main().tensors.size(), -1) {
   for (const PruningGene& gene : space.genes()) {
@@ -84,18 +116,17 @@ WeightStats PrunedWeights::look_at(const Filter& filter, const Genome& genome) {
   if (!depthwise) kept_channels(weighted.in_runs, static_cast<int64_t>(inputs), genome, in_);
   const size_t ins = depthwise ? 1 : in_.size(), size = out_.size() * taps * ins;
   sample_.resize(std::min(size, kWeightSample));
-  for (size_t i = 0; i < sample_.size(); ++i) {
-    const size_t at = weight_sample_index(i, size);
-    size_t from = 0;
-    if (depthwise) {
-      from = at / out_.size() * outputs + static_cast<size_t>(out_[at % out_.size()]);
-    } else {
-      const size_t o = at / (taps * ins), rest = at % (taps * ins);
-      from = (static_cast<size_t>(out_[o]) * taps + rest / ins) * inputs +
-             static_cast<size_t>(in_[rest % ins]);
-    }
-    sample_[i] = bytes[from];
+  // Places first: the bytes, all over the filter, are then waited for together.
+  SampleWalk walk(size, taps, depthwise ? out_.size() : ins);
+  places_.resize(sample_.size());
+  for (size_t& place : places_) {
+    place = depthwise
+                ? walk.middle_at * outputs + static_cast<size_t>(out_[walk.inner_at])
+                : (static_cast<size_t>(out_[walk.outer_at]) * taps + walk.middle_at) * inputs +
+                      static_cast<size_t>(in_[walk.inner_at]);
+    walk.next();
   }
+  for (size_t i = 0; i < sample_.size(); ++i) sample_[i] = bytes[places_[i]];
   const auto& zeros = tensor.quantization.zero_point;
   const bool by_channel = zeros.size() == outputs && zeros.size() > 1;
   const int64_t zero =

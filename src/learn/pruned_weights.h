@@ -44,6 +44,7 @@ class PrunedWeights {
   std::vector<Filter> filters_;
   std::unordered_map<int32_t, WeightStats> others_;
   std::vector<int32_t> out_, in_;
+  std::vector<size_t> places_;
   std::vector<std::byte> sample_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "src/analysis/ethos_block_memo.h"
 #include "src/nn/batch.h"
 #include "src/nn/workspace.h"
 
@@ -24,6 +25,7 @@ struct PredictWorkspace {
   nn::Workspace network;
   Estimate estimate;
   std::vector<double> squares;  // a quantity: sum of the members' squared logarithms
+  EthosBlockMemo blocks;        // of predictions from graphs
 };
 
 // Gathers the members' answers for one graph. Shares are averaged, not costs, so that operators and

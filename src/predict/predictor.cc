@@ -304,7 +304,8 @@ Prediction Predictor::predict(const Graph& graph, const std::string& model,
   const Graph& priced = expansion ? expansion->graph : graph;
   const Lowering lowering = expansion ? lower(*expansion, target_) : lower(graph, target_);
   const Liveness live = liveness(priced, lowering);
-  const GraphTensors tensors = extract_features(priced, lowering, live, quantities_);
+  const GraphTensors tensors =
+      extract_features(priced, lowering, live, quantities_, workspace.blocks);
   const GraphTotals totals = graph_totals(graph);
   out.macs = totals.macs;
   out.weights_bytes = totals.weights_bytes;

@@ -1,6 +1,7 @@
 #include "src/transform/pruning_shapes.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "src/transform/select_channels.h"
@@ -8,7 +9,7 @@
 namespace edgesage {
 namespace {
 
-constexpr size_t kMostStructures = 64;
+constexpr size_t kMostStructures = 512;  // of some tens of kilobytes
 
 // Integers without a scale are shapes, axes and paddings, which others read.
 bool is_weight(const Tensor& tensor) {
@@ -22,6 +23,24 @@ Graph without_weights(const Graph& graph) {
   for (const Tensor& tensor : graph.main().tensors)
     if (is_weight(tensor)) bare.buffers[static_cast<size_t>(tensor.buffer)] = Buffer{};
   return bare;
+}
+
+// Of many scales two are enough to say that there are several, and whether all are positive: what
+// is done for every candidate would go through thousands. Names are nobody's here.
+void shorten(Graph& graph) {
+  for (Tensor& tensor : graph.main().tensors) {
+    tensor.name.clear();
+    Quantization& q = tensor.quantization;
+    const bool alike =
+        std::ranges::adjacent_find(q.zero_point, std::ranges::not_equal_to()) == q.zero_point.end();
+    if (!tensor.is_constant() || q.scale.size() <= 2 || !alike) continue;
+    const auto worst = std::ranges::find_if_not(q.scale, [](float scale) { return scale > 0; });
+    if (worst != q.scale.end()) std::iter_swap(q.scale.begin(), worst);
+    q.scale.resize(2);
+    if (q.zero_point.size() > 2) q.zero_point.resize(2);
+    q.min.clear(), q.max.clear();
+  }
+  for (Operator& op : graph.main().operators) op.name.clear();
 }
 
 }  // namespace
@@ -56,49 +75,69 @@ Result<std::shared_ptr<const PruningShapes::Sizes>> PruningShapes::sizes_of(int3
           sizes->slopes[t].push_back(
               {static_cast<int32_t>(d), static_cast<int32_t>(g), less / removed});
   }
+  shorten(sizes->graph);
   sizes_.push_back(sizes);
   return std::shared_ptr<const Sizes>(sizes);
 }
 
-Result<PruningShapes::Structure*> PruningShapes::structure_of(int32_t side,
-                                                              std::vector<int32_t> dropped) {
-  const auto known = std::ranges::find_if(structures_, [&](const Structure& structure) {
-    return structure.side == side && structure.dropped == dropped;
-  });
-  if (known != structures_.end()) {
-    structures_.splice(structures_.begin(), structures_, known);
+std::vector<PruningShapes::Dimension> PruningShapes::dimensions_of(const Sizes& sizes,
+                                                                   Structure& structure) {
+  std::vector<Dimension> dimensions;
+  std::vector<Tensor>& tensors = structure.graph.main().tensors;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    const std::vector<Slope>& slopes = sizes.slopes[static_cast<size_t>(structure.base_tensor[t])];
+    if (slopes.empty()) continue;
+    const std::vector<int64_t>& shape = tensors[t].shape;
+    std::vector<int64_t>& signature = tensors[t].shape_signature;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const bool in_signature = d < signature.size() && signature[d] >= 0;
+      if (in_signature) signature[d] = shape[d];
+      Dimension dimension{
+          static_cast<int32_t>(t), static_cast<int32_t>(d), shape[d], in_signature, {}};
+      for (const Slope& slope : slopes)
+        if (slope.dimension == dimension.dimension) dimension.slopes.push_back(slope);
+      if (!dimension.slopes.empty()) dimensions.push_back(std::move(dimension));
+    }
+  }
+  return dimensions;
+}
+
+Result<PruningShapes::Structure*> PruningShapes::structure_of(StructureKey key) {
+  if (const auto known = known_.find(key); known != known_.end()) {
+    structures_.splice(structures_.begin(), structures_, known->second);
     return &structures_.front();
   }
-  EDGESAGE_ASSIGN_OR_RETURN(std::shared_ptr<const Sizes> sizes, sizes_of(side));
-  Structure structure{.side = side, .dropped = std::move(dropped), .graph = sizes->graph};
+  EDGESAGE_ASSIGN_OR_RETURN(std::shared_ptr<const Sizes> sizes, sizes_of(key.first));
+  Structure structure{
+      .key = std::move(key), .graph = sizes->graph, .base_tensor = {}, .dimensions = {}};
   EDGESAGE_RETURN_IF_ERROR(
-      space_->reshape(structure.graph, 0, structure.dropped, &structure.base_tensor));
-  structure.sizes = std::move(sizes);
+      space_->reshape(structure.graph, 0, structure.key.second, &structure.base_tensor));
+  structure.dimensions = dimensions_of(*sizes, structure);
   structures_.push_front(std::move(structure));
-  if (structures_.size() > kMostStructures) structures_.pop_back();
+  known_.emplace(structures_.front().key, structures_.begin());
+  if (structures_.size() > kMostStructures) {
+    known_.erase(structures_.back().key);
+    structures_.pop_back();
+  }
   return &structures_.front();
 }
 
 Result<PrunedShapes> PruningShapes::at(const Genome& genome) {
   EDGESAGE_RETURN_IF_ERROR(space_->check(genome));
   EDGESAGE_ASSIGN_OR_RETURN(Structure * now,
-                            structure_of(space_->side(genome), space_->dropped(genome)));
-  std::vector<int64_t> removed(genome.size(), 0);
+                            structure_of({space_->side(genome), space_->dropped(genome)}));
+  removed_.resize(genome.size());
   for (size_t g = 0; g < genome.size(); ++g)
-    removed[g] = space_->genes()[g].values.back() - space_->value(genome, g);
+    removed_[g] = space_->genes()[g].values.back() - space_->value(genome, g);
   std::vector<Tensor>& tensors = now->graph.main().tensors;
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    const auto base = static_cast<size_t>(now->base_tensor[t]);
-    const std::vector<Slope>& slopes = now->sizes->slopes[base];
-    if (slopes.empty()) continue;
-    std::vector<int64_t>& shape = tensors[t].shape;
-    shape = now->sizes->graph.main().tensors[base].shape;
-    for (const Slope& slope : slopes)
-      shape[static_cast<size_t>(slope.dimension)] -=
-          slope.step * removed[static_cast<size_t>(slope.gene)];
-    std::vector<int64_t>& signature = tensors[t].shape_signature;
-    for (size_t d = 0; d < signature.size() && d < shape.size(); ++d)
-      if (signature[d] >= 0) signature[d] = shape[d];
+  for (const Dimension& dimension : now->dimensions) {
+    int64_t size = dimension.size;
+    for (const Slope& slope : dimension.slopes)
+      size -= slope.step * removed_[static_cast<size_t>(slope.gene)];
+    Tensor& tensor = tensors[static_cast<size_t>(dimension.tensor)];
+    const auto d = static_cast<size_t>(dimension.dimension);
+    tensor.shape[d] = size;
+    if (dimension.in_signature) tensor.shape_signature[d] = size;
   }
   return PrunedShapes{&now->graph, now->base_tensor};
 }

@@ -4,15 +4,17 @@
 //   Result<PrunedShapes> now = shapes.at(genome);     // valid until the next call
 //   lower(*now->graph, target)
 //
-// Filters and biases have shapes, types and scales of the original, but no bytes. A graph is kept
-// for every side of the image and set of dropped blocks, up to a number; other widths change the
-// shapes in it that depend on them, and nothing else.
+// Filters and biases have shapes and types of the original, but no bytes, and of scales by channel
+// only two. A graph is kept for every side of the image and set of dropped blocks, up to a number;
+// other widths change the dimensions in it that depend on them, and nothing else.
 #pragma once
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "edgesage/result.h"
@@ -26,10 +28,12 @@ struct PrunedShapes {
   std::span<const int32_t> base_tensor;
 };
 
-// Not synchronised; copies are independent. The space must outlive it, with its present values.
+// Not synchronised. The space must outlive it, with its present values.
 class PruningShapes {
  public:
   explicit PruningShapes(const PruningSpace& space);
+  PruningShapes(const PruningShapes&) = delete;
+  PruningShapes& operator=(const PruningShapes&) = delete;
 
   // kInvalidArgument for a genome that is none; kUnsupported and kBadModel as PruningSpace::build.
   [[nodiscard]] Result<PrunedShapes> at(const Genome& genome);
@@ -46,21 +50,31 @@ class PruningShapes {
     Graph graph;  // all widths, all blocks
     std::vector<std::vector<Slope>> slopes;
   };
+  // A dimension of a tensor that genes change: `slopes` of Sizes::slopes[base_tensor].
+  struct Dimension {
+    int32_t tensor = 0, dimension = 0;
+    int64_t size = 0;  // with all units
+    bool in_signature = false;
+    std::vector<Slope> slopes;
+  };
+  using StructureKey = std::pair<int32_t, std::vector<int32_t>>;  // side, dropped blocks
   struct Structure {
-    int32_t side = 0;
-    std::vector<int32_t> dropped;
+    StructureKey key;
     Graph graph;
     std::vector<int32_t> base_tensor;
-    std::shared_ptr<const Sizes> sizes;
+    std::vector<Dimension> dimensions;
   };
 
   Result<std::shared_ptr<const Sizes>> sizes_of(int32_t side);
-  Result<Structure*> structure_of(int32_t side, std::vector<int32_t> dropped);
+  Result<Structure*> structure_of(StructureKey key);
+  static std::vector<Dimension> dimensions_of(const Sizes& sizes, Structure& structure);
 
   const PruningSpace* space_;
   std::shared_ptr<const Graph> bare_;  // the original without the bytes of its weights
   std::vector<std::shared_ptr<const Sizes>> sizes_;
   std::list<Structure> structures_;  // the last used first
+  std::map<StructureKey, std::list<Structure>::iterator> known_;
+  std::vector<int64_t> removed_;  // units, by gene, of the call in hand
 };
 
 }  // namespace edgesage

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/devices/device.h"
 #include "src/devices/worker_client.h"
@@ -11,10 +12,10 @@ namespace edgesage::test {
 
 struct FakeDevice {
   explicit FakeDevice(const std::string& behaviour, WorkerLimits limits = {})
-      : client({venv_python().value_or("python3").string(),
+      : command{venv_python().value_or("python3").string(),
                 (source_dir() / "tests/devices/fake_worker.py").string(), behaviour,
                 state.path().string()},
-               limits) {
+        client(command, limits) {
     description.name = "fake-device";
     description.runtime = "fake";
     description.statistic = "estimate";
@@ -22,6 +23,7 @@ struct FakeDevice {
   }
 
   TempDir state;  // one file for every worker started
+  std::vector<std::string> command;
   WorkerClient client;
   DeviceDescription description;
 };

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -52,6 +53,14 @@ for number, line in enumerate(requests):
     request = json.loads(line)
     answer = {"id": request["id"], "answer": GOOD}
     body = request.get("measure", {})
+    if behaviour == "by_size":  # answers late or early, by chance; what is divisible by 16 does not fit
+        time.sleep(random.uniform(0, 0.01))
+        size = os.path.getsize(body["model"])
+        if size % 16 == 0:
+            send({"id": request["id"], "error": {"code": "device_failed", "message": "it does not fit"}})
+        else:
+            send({"id": request["id"], "answer": GOOD | {"quantities": {"latency_ms": size / 1000}}})
+        continue
     # Only the first worker misbehaves: the one that replaces it shows that the client recovered.
     trick = behaviour if start == 1 else "good"
     if trick == "crash":
