@@ -27,6 +27,7 @@ struct SearchRequest {
   int32_t population = 64;
   uint64_t seed = 1;
   int threads = 0;
+  int workers = 0;  // of a device that is no single machine; 0: one a thread
 
   std::string quality = "magnitude";         // or "fidelity", "command"
   std::vector<std::string> quality_command;  // program and arguments, one with {model}

@@ -124,7 +124,8 @@ Status SearchCosting::open_device() {
   EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription device,
                             device_variant(described, worker_options(request_.options)));
   EDGESAGE_ASSIGN_OR_RETURN(std::vector<WorkerClient> workers,
-                            workers_of(device, context_.places, request_.threads));
+                            workers_of(device, context_.places,
+                                       request_.workers > 0 ? request_.workers : request_.threads));
   EDGESAGE_ASSIGN_OR_RETURN(EvaluationLog log,
                             EvaluationLog::open(request_.directory / "measured.jsonl",
                                                 fmt::format("{} on {}", identity_, device.name)));

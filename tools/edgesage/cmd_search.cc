@@ -111,6 +111,13 @@ void add_device_flags(CLI::App& command, Options& options) {
       ->check(CLI::Range(20, 100'000))
       ->type_name("N")
       ->group(kGroup);
+  command
+      .add_option("--workers", request.workers,
+                  "Workers of a device that is no single machine; 0: one a core")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kGroup);
 }
 
 void add_gene_flags(CLI::App& command, Options& options) {
