@@ -16,14 +16,11 @@ constexpr int64_t kReservedBanks = 4;  // output and tables
 int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * unit; }
 
-// Whether four taps of eight channels use the multipliers better than 32 channels of one tap.
+// Whether four taps of eight channels use the multipliers as well as 32 channels of one tap.
 bool prefers_part_kernel(int64_t channels, int64_t taps, int64_t ifm_bits) {
   if (channels <= 8) return true;
-  const auto share = [](int64_t used, int64_t unit) {
-    return static_cast<double>(used) / static_cast<double>(round_up(used, unit));
-  };
   const int64_t depth_unit = ifm_bits == 8 ? 32 : 16, tap_unit = ifm_bits == 8 ? 4 : 2;
-  return share(channels, 8) * share(taps, tap_unit) > share(channels, depth_unit);
+  return taps * round_up(channels, depth_unit) >= round_up(taps, tap_unit) * round_up(channels, 8);
 }
 
 class BlockSearch {
@@ -41,7 +38,8 @@ class BlockSearch {
         stride_w_(stride_w),
         ifm_bytes_(std::max<int64_t>(ifm_bits / 8, 1)),
         flat_(ofm.h == 1 && kernel_h == 1 && array.unit_h == 2 &&
-              kernel != EthosKernel::kElementwise) {
+              kernel != EthosKernel::kElementwise && kernel != EthosKernel::kSum &&
+              kernel != EthosKernel::kMatrix) {
     const bool has_taps = kernel == EthosKernel::kDense || kernel == EthosKernel::kDepthwise;
     best_.part_kernel =
         kernel == EthosKernel::kDense && prefers_part_kernel(ifm.c, kernel_h * kernel_w, ifm_bits);
@@ -63,7 +61,8 @@ class BlockSearch {
   int64_t legal_depth(int64_t c) const { return c < ofm_.c ? round_up(c, kSplitDepth) : c; }
 
   bool keeps_depth() const {
-    return kernel_ != EthosKernel::kDense && kernel_ != EthosKernel::kVector;
+    return kernel_ == EthosKernel::kDepthwise || kernel_ == EthosKernel::kPooling ||
+           kernel_ == EthosKernel::kElementwise;
   }
 
   void try_depth(int64_t c) {
@@ -100,7 +99,7 @@ class BlockSearch {
     const auto height = static_cast<double>(flat_ ? 1 : block.h);
     const double outputs = static_cast<double>(ofm_.h * ofm_.w * ofm_.c);
     if (kernel_ == EthosKernel::kElementwise)
-      return std::max(outputs / static_cast<double>(block.h * block.w * block.c), 1.0);
+      return outputs / static_cast<double>(block.h * block.w * block.c);
     const auto whole_blocks =
         static_cast<double>(divide_up(ofm_.h, flat_ ? 1 : block.h) * divide_up(ofm_.w, block.w));
     const double blocks = static_cast<double>(ofm_.h) / height * static_cast<double>(ofm_.w) /
@@ -112,10 +111,18 @@ class BlockSearch {
     return (weights + inputs) / outputs;
   }
 
+  // Both buffers together hold the whole input. Of products of matrices they seem to count thrice,
+  // and of wide and deep ones never (fitted).
+  bool holds_input(const EthosBlock& block) const {
+    const bool matrix = kernel_ == EthosKernel::kMatrix;
+    if (matrix && ifm_.w > kMaxW && ifm_.c > block.ifm_c) return false;
+    const int64_t buffers = matrix ? 6 : 2;
+    return ifm_.h * ifm_.w * ifm_.c < block.ifm_h * block.ifm_w * block.ifm_c * buffers;
+  }
+
   void consider(const EthosBlock& block) {
     double cost = cost_of(block);
-    // Both buffers together hold the whole input.
-    if (ifm_.h * ifm_.w * ifm_.c < block.ifm_h * block.ifm_w * block.ifm_c * 2) cost /= 2;
+    if (holds_input(block)) cost /= 2;
     if (cost > best_cost_) return;
     if (cost == best_cost_) {  // of equals, small ones that cover more of the input
       const double coverage =

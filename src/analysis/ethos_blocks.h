@@ -18,7 +18,15 @@ struct EthosArray {
 // The array of a U55 or U65, by its multiply-accumulates a cycle.
 [[nodiscard]] EthosArray ethos_array(const Target& target);
 
-enum class EthosKernel : uint8_t { kDense, kDepthwise, kPooling, kVector, kElementwise };
+enum class EthosKernel : uint8_t {
+  kDense,
+  kDepthwise,
+  kPooling,
+  kVector,
+  kSum,     // over the channels
+  kMatrix,  // both operands are activations
+  kElementwise
+};
 
 struct EthosBlock {
   int64_t h = 1, w = 1, c = 1;              // outputs of one block

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/analysis/ethos_machine.h"
 #include "src/analysis/ethos_maps.h"
 #include "src/analysis/ethos_staging.h"
+#include "src/analysis/ethos_traffic.h"
 #include "src/analysis/ethos_u85.h"
+#include "src/analysis/ethos_weight_slices.h"
 #include "src/analysis/row_costs.h"
 #include "src/analysis/weight_stats.h"
 
@@ -16,58 +19,6 @@ namespace {
 double real(int64_t value) { return static_cast<double>(value); }
 int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 int64_t round_up(int64_t value, int64_t unit) { return divide_up(value, unit) * unit; }
-
-// The steps of a softmax at every pixel of a map are stored plainly, so that an element-wise block
-// reads and writes runs of a few channels, shorter than a burst.
-double burst_waste(const Row& row, int64_t channels, int64_t block_c, double width) {
-  constexpr double kBurst = 32;
-  const bool map = row.op_kind == OpKind::kSoftmax && row.ofm.h * row.ofm.w > 1;
-  if (!map || ethos_kernel(row) != EthosKernel::kElementwise || channels == block_c) return 1;
-  return std::max(kBurst / std::max(real(block_c) * width, 1.0), 1.0);
-}
-
-// Bytes that a row reads and writes in its memories, counting what blocks fetch again.
-EthosTraffic feature_map_traffic(const Row& row, const EthosTiling& t) {
-  double ifm_width = bits_per_element(row.ifm_type) / 8.0;
-  double ofm_width = bits_per_element(row.ofm_type) / 8.0;
-  ifm_width *= burst_waste(row, t.ifm.c, t.block.ifm_c, ifm_width);
-  ofm_width *= burst_waste(row, t.ofm.c, t.block.c, ofm_width);
-  if (row.kind == RowKind::kTransposeConv && t.stored_ofm_c < 8) ofm_width *= 4;
-  const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
-  const double groups = real(row.ofm.c) / real(std::max<int64_t>(t.ofm.c, 1));
-  const double written = pixels * groups * real(t.stored_ofm_c) * ofm_width;
-  const EthosKernel kernel = ethos_kernel(row);
-  if (kernel == EthosKernel::kElementwise) {
-    const double read = pixels * real(t.stored_ofm_c) * ifm_width;
-    return {.read = {read, row.has_ifm2 && !row.ifm2_constant ? read : 0}, .written = written};
-  }
-  const double area =
-      real(std::min(t.ifm.h, t.block.ifm_h)) * real(std::min(t.ifm.w, t.block.ifm_w));
-  const bool per_depth = kernel == EthosKernel::kDense || kernel == EthosKernel::kVector;
-  const double parts = real(divide_up(t.kernel_h, 8)) * real(divide_up(t.kernel_w, 8));
-  const double read = area * real(t.stored_ifm_c) * real(t.blocks_hw) *
-                      (per_depth ? real(t.blocks_c) : 1.0) * parts * t.repeats * ifm_width;
-  return {.read = {read, 0}, .written = written};
-}
-
-// A constant operand, or the zeros of a border, stays in the slow memory and is read with the
-// block, a run of channels at a time: short runs waste the rest of a burst. One value of eight bits
-// is part of the command.
-double constant_operand_bytes(const Row& row, const EthosTiling& t) {
-  constexpr double kBurst = 128;
-  const bool border = row.kind == RowKind::kPad && row.ifm_tensors.empty();
-  const bool second = ethos_kernel(row) == EthosKernel::kElementwise && row.has_ifm2 &&
-                      row.ifm2_constant && row.ifm2.elements() > 1;
-  if (!border && !second) return 0;
-  const double width = bits_per_element(row.ifm_type) / 8.0;
-  const int64_t channels = border ? row.ofm.c : row.ifm2.c;
-  const bool whole = channels == t.block.ifm_c;  // pixels of a block lie side by side
-  const double run = whole ? kBurst : std::min(real(t.block.ifm_c) * width, kBurst);
-  const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
-  const bool plain = border || (row.op_kind == OpKind::kPrelu && row.ofm.c < 8);
-  const auto stored = real(plain ? row.ofm.c : round_up(row.ofm.c, 16));
-  return pixels * stored * width * kBurst / std::max(run, 1.0);
-}
 
 struct WeightBytes {
   double values = 0;  // encoded
@@ -150,7 +101,7 @@ class Estimator {
     if (machine_.fast_memory > 0) staged = add_memory_cycles(cycles);
     const EthosOccupancy live = ethos_occupancy(lowering_, maps_, cascades_, staged);
     for (size_t i = 0; i < cycles.size(); ++i) {
-      cycles[i].sram_live_bytes = live.staged[i];
+      cycles[i].sram_live_bytes = live.staged[i] + products_bytes(lowering_.rows[i]);
       cycles[i].dram_live_bytes = live.others[i];
     }
     return cycles;
@@ -216,20 +167,27 @@ class Estimator {
         weight_bytes(graph_, row, weights_[index].encoded_bits_estimate, t.block.part_kernel);
     RowCycles cycles;
     const double unbuffered = ethos_compute_cycles(machine_, row, t, true);
-    EthosTraffic traffic = feature_map_traffic(row, t);
-    const bool fetched_ahead =
-        weights.all() > 0 &&
-        (t.blocks_hw > 1 || weights.all() + machine_.dma_latency < 0.83 * unbuffered);
-    if (fetched_ahead) cycles.weight_buffer_bytes = weights.all();
-    const bool buffered = fetched_ahead && row.kind != RowKind::kFullyConnected;
+    EthosTraffic traffic = ethos_map_traffic(machine_, row, t);
+    const bool reused = t.blocks_hw > 1 || (t.is_split && t.repeats > 1);
+    const bool is_short = copy_cycles(row, weights) < 0.83 * unbuffered;
+    const bool buffered = weights.all() > 0 && (reused || (is_short && previous_ > 0));
     cycles.npu = buffered ? ethos_compute_cycles(machine_, row, t, false) : unbuffered;
+    double tail = cycles.npu;  // during which weights of the next row can be fetched
     double slow_bytes = weights.all() * real(t.blocks_hw), fast_bytes = 0;
     if (buffered) {
+      const EthosWeightSlices slices =
+          t.is_split ? EthosWeightSlices{.first = row.ofm.c, .held = row.ofm.c}
+                     : slices_of(row, t, weights, cycles.npu);
+      const double depth = real(row.ofm.c);
+      cycles.weight_buffer_bytes = weights.all() * real(slices.held) / depth;
       fast_bytes = weights.values * real(t.blocks_hw);
-      slow_bytes = weights.scales * real(t.blocks_hw) + fetched_late(row, weights);
-      cycles.npu += exposed_fetch(row, weights);
+      slow_bytes = weights.scales * real(t.blocks_hw) +
+                   weights.values * (depth - real(slices.first)) / depth;
+      tail = slices.last > 0 ? cycles_of_depth(row, t, cycles.npu, slices.last) : cycles.npu;
+      cycles.npu = sliced_cycles(row, t, weights, slices, cycles.npu) +
+                   exposed_fetch(weights, slices, depth);
     }
-    const double constants = table_bytes(row) + constant_operand_bytes(row, t);
+    const double constants = ethos_table_bytes(row, t) + ethos_constant_operand_bytes(row, t);
     slow_bytes += constants;
     double fast_counted = 0, slow_counted = weights.all() * real(t.blocks_hw) + constants;
     if (buffered) {
@@ -239,7 +197,7 @@ class Estimator {
     cycles.constant_bytes = weights.all();
     if (row.has_ifm2 && row.ifm2_constant)
       cycles.constant_bytes += real(row.ifm2.elements()) * bits_per_element(row.ifm_type) / 8.0;
-    previous_ = cycles.npu;
+    previous_ = tail;
     if (machine_.fast_memory <= 0) {
       cycles.sram = (traffic.all() + fast_bytes) / machine_.sram_bytes;
       cycles.flash = slow_bytes / machine_.flash_bytes;
@@ -254,34 +212,63 @@ class Estimator {
     return cycles;
   }
 
-  // Constants of a softmax: the exponential's table, and zeros that spread one value over all.
-  static double table_bytes(const Row& row) {
-    if (row.op_kind != OpKind::kSoftmax || row.ofm.c <= 1 || !row.ofm_tensors.empty()) return 0;
-    if (row.kind == RowKind::kShift) return 192;
-    return row.kind == RowKind::kAdd ? 8 * real(row.ofm.w) * real(row.ofm.c) : 0;
+  // One column's products of two matrices, and their sums.
+  double products_bytes(const Row& row) const {
+    if (row.kind != RowKind::kMatMul || row.placement != Placement::kNpu || machine_.is_u85)
+      return 0;
+    const Row r = within_reason(row);
+    return 4 * real(r.ofm.n) * real(r.ofm.h) * real(r.ofm.w) * (real(r.ifm.c) + 1);
   }
 
   double slow_rate() const {
     return machine_.flash_bytes > 0 ? machine_.flash_bytes : machine_.dram_bytes;
   }
 
-  // Share of the weights that the row before leaves time to fetch.
-  double early_share(const Row& row, const WeightBytes& weights) const {
-    if (weights.values <= 0 || previous_ <= 0) return 0;
-    const double share = previous_ * slow_rate() / weights.all();
-    const double smallest = std::min(16.0 / real(std::max<int64_t>(row.ofm.c, 1)), 1.0);
-    return std::clamp(share, smallest, 1.0);
+  // What the compiler reckons with when it asks whether copying weights is worth it; U85 never
+  // copies those that are used once.
+  double copy_cycles(const Row& row, const WeightBytes& weights) const {
+    constexpr double kLatency = 64;
+    if (!machine_.is_u85) return weights.all() / slow_rate() + kLatency;
+    const bool once =
+        row.kind == RowKind::kFullyConnected && row.ofm.n * row.ofm.h * row.ofm.w == 1;
+    return once ? std::numeric_limits<double>::infinity() : weights.all() + machine_.dma_latency;
   }
 
-  double fetched_late(const Row& row, const WeightBytes& weights) const {
-    return weights.values * (1.0 - early_share(row, weights));
+  // Of so many output channels of a row that takes `all` cycles.
+  double cycles_of_depth(const Row& row, const EthosTiling& t, double all, int64_t depth) const {
+    if (t.repeats > 1 || machine_.is_u85) return all * real(depth) / real(row.ofm.c);
+    EthosTiling part = t;
+    part.ofm.c = depth;
+    part.c = std::min(t.c, depth);
+    part.blocks = t.blocks / std::max(real(t.ofm.c) / real(t.c), 1.0) *
+                  std::max(real(depth) / real(part.c), 1.0);
+    return ethos_compute_cycles(machine_, row, part, false);
   }
 
-  // Cycles that the first piece keeps the row waiting.
-  double exposed_fetch(const Row& row, const WeightBytes& weights) const {
-    const double piece =
-        weights.all() * std::min(16.0 / real(std::max<int64_t>(row.ofm.c, 1)), 1.0);
-    return std::max(piece / slow_rate() + machine_.dma_latency - previous_, 0.0);
+  EthosWeightSlices slices_of(const Row& row, const EthosTiling& t, const WeightBytes& weights,
+                              double all) const {
+    return ethos_weight_slices(row.ofm.c, t.block.c, weights.all() / slow_rate(), previous_,
+                               [&](int64_t depth) { return cycles_of_depth(row, t, all, depth); });
+  }
+
+  // Each slice takes the longer of its own cycles and its fetch.
+  double sliced_cycles(const Row& row, const EthosTiling& t, const WeightBytes& weights,
+                       const EthosWeightSlices& slices, double all) const {
+    if (slices.later_count == 0) return all;
+    const auto cycles = [&](int64_t depth) {
+      return std::max(cycles_of_depth(row, t, all, depth),
+                      weights.values / slow_rate() * real(depth) / real(row.ofm.c));
+    };
+    const double waited = cycles_of_depth(row, t, all, slices.first) + cycles(slices.last) +
+                          real(slices.later_count - 1) * cycles(slices.later);
+    return std::max(all, waited);
+  }
+
+  // Cycles that the first slice keeps the row waiting.
+  double exposed_fetch(const WeightBytes& weights, const EthosWeightSlices& slices,
+                       double depth) const {
+    const double first = weights.all() * std::min(real(slices.first) / depth, 1.0);
+    return std::max(first / slow_rate() + machine_.dma_latency - previous_, 0.0);
   }
 
   // Feature maps are in SRAM where they fit, else in DRAM.
@@ -326,12 +313,20 @@ class Estimator {
     const Moved& m = moved_[index];
     cycles.sram_bytes = m.fast_counted;
     cycles.dram_bytes = m.slow_counted;
-    const auto add = [&](int32_t map, double bytes) {
+    const Row row = within_reason(lowering_.rows[index]);
+    const auto add = [&](int32_t map, double bytes, bool reads) {
       const bool is_fast = map >= 0 && staged[static_cast<size_t>(map)] != 0;
-      (is_fast ? cycles.sram_bytes : cycles.dram_bytes) += bytes;
+      const bool linear = map >= 0 && maps_.maps[static_cast<size_t>(map)].linear;
+      double waste = 1;
+      if (machine_.is_u85)
+        waste = u85_waste(row, m.block, map, reads, is_fast ? kU85SramBurst : kU85DramBurst);
+      else if (!is_fast && linear)
+        waste = kBurst / (reads ? m.read_piece : m.written_piece);
+      (is_fast ? cycles.sram_bytes : cycles.dram_bytes) += bytes * waste;
     };
-    add(maps_.rows[last_chained(index)].written, m.traffic.written);
-    for (int side = 0; side < 2; ++side) add(maps_.rows[index].read[side], m.traffic.read[side]);
+    add(maps_.rows[last_chained(index)].written, m.traffic.written, false);
+    for (int side = 0; side < 2; ++side)
+      add(maps_.rows[index].read[side], m.traffic.read[side], true);
   }
 
   // The last of the rows that are done in this one.
@@ -357,7 +352,7 @@ class Estimator {
       moved.slow.weights = weights.values * times;
     }
     const bool second = row.has_ifm2 && row.ifm2_constant && row.ifm2.elements() > 1;
-    moved.slow.read = table_bytes(row) + (second ? 16 * real(row.ifm2.elements()) : 0);
+    moved.slow.read = ethos_table_bytes(row, t) + (second ? 16 * real(row.ifm2.elements()) : 0);
     moved.traffic.written *= phases;
     if (row.kind == RowKind::kResize)
       moved.traffic.read[0] = real(row.ifm.n * row.ifm.h * row.ifm.w) * real(t.stored_ifm_c) *

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "src/analysis/ethos_u85.h"
@@ -63,6 +64,13 @@ int64_t ethos_stored_channels(int64_t channels) {
   return channels < 8 ? channels : round_up(channels, 16);
 }
 
+int64_t ethos_stored_between(const Row& row, int64_t channels) {
+  const bool linear = row.op_kind == OpKind::kArgMax ||
+                      (row.op_kind == OpKind::kResizeBilinear && row.kind == RowKind::kCopy);
+  if (row.fills_bricks || row.kind == RowKind::kResize) return round_up(channels, 16);
+  return linear ? channels : ethos_stored_channels(channels);
+}
+
 EthosKernel ethos_kernel(const Row& row) {
   switch (row.kind) {
     case RowKind::kConv2D:
@@ -71,9 +79,11 @@ EthosKernel ethos_kernel(const Row& row) {
     case RowKind::kDepthwiseConv2D:
       return EthosKernel::kDepthwise;
     case RowKind::kFullyConnected:
-    case RowKind::kMatMul:
-    case RowKind::kReduce:
       return EthosKernel::kVector;
+    case RowKind::kMatMul:
+      return EthosKernel::kMatrix;
+    case RowKind::kReduce:
+      return EthosKernel::kSum;
     case RowKind::kAdd:
     case RowKind::kSub:
     case RowKind::kMul:
@@ -100,6 +110,8 @@ U85Work u85_work(const Row& row, const EthosTiling& t, const Shape4& ofm, int64_
   };
   U85Work work;
   work.kernel = ethos_kernel(row);
+  if (work.kernel == EthosKernel::kSum || work.kernel == EthosKernel::kMatrix)
+    work.kernel = EthosKernel::kVector;
   work.ifm = inside(t.ifm), work.ofm = inside(ofm);
   work.kernel_h = small(t.kernel_h), work.kernel_w = small(t.kernel_w);
   work.extent_h = extent(work.kernel_h, row.dilation_h);
@@ -126,6 +138,51 @@ EthosBlock u85_block(const Row& row, const EthosTiling& t, int64_t stride_h, int
   return block;
 }
 
+// Between the steps of a decomposition channels always fill up bricks. Those of softmaxes at many
+// pixels keep few channels plain, and what is summed up or spread over all channels.
+void set_stored_channels(const Row& row, EthosTiling& t) {
+  const bool inner = row.ofm_tensors.empty();
+  const EthosKernel kernel = ethos_kernel(row);
+  const bool convolves = kernel == EthosKernel::kDense || kernel == EthosKernel::kDepthwise;
+  const bool plain = convolves || row.kind == RowKind::kActivation;
+  const auto stored = [plain](int64_t channels, bool between) {
+    return between && !plain ? round_up(channels, 16) : ethos_stored_channels(channels);
+  };
+  const bool reads_inner = kernel == EthosKernel::kElementwise ? inner : row.ifm_tensors.empty();
+  t.stored_ifm_c = stored(t.ifm.c, reads_inner);
+  t.stored_ofm_c = stored(t.ofm.c, inner);
+  if (row.op_kind != OpKind::kSoftmax || row.ofm.h * row.ofm.w == 1) return;
+  const bool many = t.ofm.c > 1;
+  const bool sums_up = many && inner && row.kind == RowKind::kShift;
+  const bool reads_plain = !row.ifm_tensors.empty() || row.spreads || kernel == EthosKernel::kSum;
+  const bool writes_plain = sums_up || !inner;
+  t.stored_ifm_c = !many || reads_plain ? t.ifm.c : ethos_stored_channels(t.ifm.c);
+  t.stored_ofm_c = !many || writes_plain ? t.ofm.c : ethos_stored_channels(t.ofm.c);
+}
+
+bool works_on_vectors(EthosKernel kernel) {
+  return kernel == EthosKernel::kVector || kernel == EthosKernel::kSum ||
+         kernel == EthosKernel::kMatrix;
+}
+
+// A batch of vectors is cut into blocks as a convolution of one tap.
+EthosKernel searched_as(EthosKernel kernel, const EthosTiling& t) {
+  const bool batch = kernel == EthosKernel::kVector && t.ofm.h * t.ofm.w > 1;
+  return batch ? EthosKernel::kDense : kernel;
+}
+
+// The batch of a fully connected layer becomes an area, as square as its factors allow; other
+// vectors lie in a row.
+Shape4 area_of_batch(const Row& row) {
+  const int64_t count = row.ofm.n * row.ofm.h * row.ofm.w;
+  if (row.ofm.h > 1 && row.kind != RowKind::kFullyConnected)
+    return {1, row.ofm.n * row.ofm.h, row.ofm.w, row.ofm.c};
+  if (row.kind != RowKind::kFullyConnected) return {1, 1, count, row.ofm.c};
+  auto height = static_cast<int64_t>(std::sqrt(real(count)));
+  while (height > 1 && count % height != 0) --height;
+  return {1, height, count / std::max<int64_t>(height, 1), row.ofm.c};
+}
+
 }  // namespace
 
 EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines,
@@ -136,10 +193,12 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines,
   t.repeats = real(std::max<int64_t>(row.ofm.n, 1));
   t.ifm.n = t.ofm.n = 1;
   const EthosKernel kernel = ethos_kernel(row);
-  if (kernel == EthosKernel::kVector) {  // the batch becomes a width
-    t.ofm = {1, 1, row.ofm.n * row.ofm.h * row.ofm.w, row.ofm.c};
-    t.ifm = {1, 1, t.ofm.w, row.ifm.c};
+  if (works_on_vectors(kernel)) {
+    t.ofm = area_of_batch(row);
+    t.ifm = t.ofm;
+    t.ifm.c = row.ifm.c;
     t.repeats = 1;
+    if (kernel == EthosKernel::kMatrix && !m.is_u85) t.ofm.c = 1;  // a column at a time
   }
   int64_t stride_h = row.stride_h, stride_w = row.stride_w;
   if (row.kind == RowKind::kTransposeConv) {  // over the input spread out by the stride
@@ -158,6 +217,7 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines,
     t.ifm.h = row.kernel_h, t.ifm.w = row.kernel_w;
     stride_h = stride_w = 1;
   }
+  t.is_split = wide && kernel != EthosKernel::kElementwise;
   t.kernel_h = spread_kernel(m, row.kernel_h, row.dilation_h);
   t.kernel_w = spread_kernel(m, row.kernel_w, row.dilation_w);
   if (row.kind == RowKind::kTransposeConv && m.is_u85) {  // a convolution for each phase
@@ -171,8 +231,8 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines,
   if (m.is_u85)
     t.block = u85_block(row, t, stride_h, stride_w, memo);
   else
-    t.block = memo.choose(m.array, kernel, t.ifm, stripe, t.kernel_h, t.kernel_w, stride_h,
-                          stride_w, bits);
+    t.block = memo.choose(m.array, searched_as(kernel, t), t.ifm, stripe, t.kernel_h, t.kernel_w,
+                          stride_h, stride_w, bits);
   const auto inside = [](int64_t block, int64_t whole) {
     return std::max<int64_t>(std::min(block, whole), 1);
   };
@@ -184,11 +244,7 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines,
   t.blocks_c = divide_up(std::max<int64_t>(t.ofm.c, 1), t.c);
   t.blocks = std::max(real(t.ofm.h) / real(t.h), 1.0) * std::max(real(t.ofm.w) / real(t.w), 1.0) *
              std::max(real(t.ofm.c) / real(t.c), 1.0);
-  // Steps of a decomposition always use bricks, but for a softmax at every pixel of a map.
-  const bool inner = row.ofm_tensors.empty();
-  const bool plain = row.op_kind == OpKind::kSoftmax && row.ofm.h * row.ofm.w > 1;
-  t.stored_ifm_c = plain ? t.ifm.c : inner ? round_up(t.ifm.c, 16) : ethos_stored_channels(t.ifm.c);
-  t.stored_ofm_c = plain ? t.ofm.c : inner ? round_up(t.ofm.c, 16) : ethos_stored_channels(t.ofm.c);
+  set_stored_channels(row, t);
   return t;
 }
 
@@ -205,8 +261,10 @@ std::array<std::pair<int64_t, int64_t>, 2> parts_of(int64_t side) {
 double array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t) {
   constexpr int64_t kDecode = 32;
   int64_t unit_h = m.array.unit_h, unit_w = m.array.unit_w;
-  const bool multiplies = ethos_kernel(row) != EthosKernel::kPooling;
-  if (multiplies && unit_h == 2 && t.ofm.h == 1 && t.ofm.w % 2 == 0 && t.kernel_h == 1) {
+  const EthosKernel kernel = ethos_kernel(row);
+  const bool sums = kernel == EthosKernel::kSum || kernel == EthosKernel::kMatrix;
+  const bool multiplies = kernel != EthosKernel::kPooling;
+  if (multiplies && !sums && unit_h == 2 && t.ofm.h == 1 && t.ofm.w % 2 == 0 && t.kernel_h == 1) {
     unit_h = 1;
     unit_w = 2 * m.array.unit_w;
   }
@@ -219,7 +277,7 @@ double array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t)
     const int64_t each = std::max(kDecode, 4 * units * slow);
     int64_t steps = taps;
     int64_t part = 0;
-    switch (ethos_kernel(row)) {
+    switch (kernel) {
       case EthosKernel::kPooling:
         part = 4 * std::max<int64_t>(taps, 4) * units * deep * slow;
         if (units == 1) part += taps * deep;
@@ -230,6 +288,8 @@ double array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t)
         break;
       case EthosKernel::kDense:
       case EthosKernel::kVector:
+      case EthosKernel::kSum:
+      case EthosKernel::kMatrix:
       case EthosKernel::kElementwise:
         if (t.block.part_kernel) steps = divide_up(taps, 4) * divide_up(taps_only, 8);
         part = each * steps * deep;
@@ -244,8 +304,7 @@ double array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t)
   for (const auto& [count_h, h] : high)
     for (const auto& [count_w, w] : wide)
       if (count_h > 0 && count_w > 0) cycles += real(count_h) * real(count_w) * part_cycles(h * w);
-  if (ethos_kernel(row) == EthosKernel::kDense || ethos_kernel(row) == EthosKernel::kVector)
-    cycles *= real(passes);
+  if (kernel == EthosKernel::kDense || works_on_vectors(kernel)) cycles *= real(passes);
   return cycles / m.array.cores / (m.is_u85 ? m.speed : 1.0);
 }
 
@@ -278,6 +337,20 @@ double elementwise_cycles(const EthosMachine& m, const Row& row, const EthosTili
   const double elements =
       real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w) * real(t.stored_ofm_c);
   return elements * output_rate(m, row);
+}
+
+// A column of a product at a time: products with one vector, then their sum over the channels.
+double matrix_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t) {
+  constexpr double kSumBits = 32;
+  const double pixels = real(t.ofm.h) * real(t.ofm.w);
+  const double products = pixels * real(t.ifm.c) * 2 * m.rates.convolution;
+  const double multiply = array_cycles(m, row, t);
+  const double areas =
+      std::max(real(t.ofm.h) / real(t.h), 1.0) * std::max(real(t.ofm.w) / real(t.w), 1.0);
+  const double inputs =
+      real(t.h) * real(t.w) * real(std::min(t.ifm.c, t.block.ifm_c)) * kSumBits / 8;
+  const double command = (multiply + m.fetch / 2 * inputs + 6 * real(t.h) * real(t.w) + 250) / 4;
+  return (products + multiply * areas + command) * real(row.ofm.c);
 }
 
 double block_row_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t,
@@ -321,6 +394,7 @@ double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTi
         (row.kind == RowKind::kActivation || row.kind == RowKind::kLut) && row.ofm.c < 16;
     return flat ? std::min(cycles, kFlat * outputs * real(row.ofm.c) * 2 / m.speed) : cycles;
   }
+  if (row.kind == RowKind::kMatMul) return matrix_cycles(m, row, t);
   const double cycles = block_row_cycles(m, row, t, slow_bias) * t.repeats;
   const bool moves = ethos_kernel(row) == EthosKernel::kPooling && row.kind != RowKind::kResize &&
                      t.kernel_h * t.kernel_w == 1;

@@ -38,6 +38,7 @@ struct EthosTiling {
   int64_t blocks_c = 1;
   int64_t kernel_h = 1, kernel_w = 1;  // with dilation
   double repeats = 1;                  // batches, groups, or positions that run one after the other
+  bool is_split = false;               // a repeat is a position
   Shape4 ifm, ofm;                     // of one repeat
   // Channels as stored: bricks of 16, but plainly below eight and at the model's border.
   int64_t stored_ifm_c = 16, stored_ofm_c = 16;
@@ -49,6 +50,8 @@ struct EthosTiling {
                                        EthosBlockMemo& memo);
 
 [[nodiscard]] int64_t ethos_stored_channels(int64_t channels);
+// Of what a row that is not the last of its operator writes.
+[[nodiscard]] int64_t ethos_stored_between(const Row& row, int64_t channels);
 
 // Cycles of multipliers and output stage for the whole row. `slow_bias`: scales are read from the
 // slow memory, not from a buffer. Shapes must be positive and below 2^20 a side.

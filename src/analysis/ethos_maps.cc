@@ -62,6 +62,8 @@ class MapTable {
   }
 
  private:
+  bool is_u55() const { return lowering_.target.kind == TargetKind::kEthosU55; }
+
   EthosMap& at(int32_t map) { return result_.maps[static_cast<size_t>(map)]; }
 
   int32_t add_map(const EthosMap& map) {
@@ -130,6 +132,13 @@ class MapTable {
     return shape.empty() ? 0 : std::clamp<int64_t>(shape.back(), 0, 1 << 20);
   }
 
+  static int64_t resized_bytes(const Row& row) {
+    const auto side = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 20); };
+    const int64_t pixels =
+        std::min(side(row.ofm.n) * side(row.ofm.h), kLargest >> 20) * side(row.ofm.w);
+    return bytes_of(pixels, (side(row.ofm.c) + 15) / 16 * 16, row.ofm_type);
+  }
+
   void write(size_t index) {
     const Row& row = lowering_.rows[index];
     const auto i = static_cast<int32_t>(index);
@@ -138,9 +147,8 @@ class MapTable {
       const auto side = [](int64_t value) { return std::clamp<int64_t>(value, 1, 1 << 20); };
       const int64_t pixels =
           std::min(side(row.ofm.n) * side(row.ofm.h), kLargest >> 20) * side(row.ofm.w);
-      // Between the steps of an operator few channels are bricks too, but not single ones.
       const int64_t channels = side(row.ofm.c);
-      const int64_t stored = channels > 1 ? (channels + 15) / 16 * 16 : 1;
+      const int64_t stored = ethos_stored_between(row, channels);
       written = add_map(sized(pixels, channels, stored, row.ofm_type));
     } else {
       written = map_of(row.ofm_tensors.front());
@@ -149,6 +157,13 @@ class MapTable {
     use(written, result_.leaders[index]);
     use(written, i);
     ++at(written).writers;
+    // A resize writes whole bricks of few channels, too, on U55.
+    if (row.ofm_tensors.empty() || row.placement != Placement::kNpu) return;
+    if (row.kind == RowKind::kResize && row.ofm.c > 1 && is_u55())
+      at(written).bytes = std::max(at(written).bytes, resized_bytes(row));
+    // The four phases of a resize write single pixels.
+    if (row.op_kind == OpKind::kResizeBilinear && row.kind == RowKind::kDepthwiseConv2D)
+      at(written).linear = true;
   }
 
   const Subgraph& subgraph_;

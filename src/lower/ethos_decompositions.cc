@@ -9,139 +9,10 @@
 #include <utility>
 
 #include "src/lower/ethos_memory_rows.h"
+#include "src/lower/ethos_steps.h"
 #include "src/lower/operator_shapes.h"
 
 namespace edgesage::ethos {
-namespace {
-
-int32_t to_int32(int64_t value) {
-  return static_cast<int32_t>(std::clamp<int64_t>(value, 1, std::numeric_limits<int32_t>::max()));
-}
-
-bool is_8_bit(DataType type) { return type == DataType::kInt8 || type == DataType::kUInt8; }
-
-bool is_u85(const RowBuilder& builder) { return builder.target().kind == TargetKind::kEthosU85; }
-
-// First of several rows: reads the operator's inputs, writes an intermediate result.
-Row opening(const Row& whole, RowKind kind, Shape4 ifm, Shape4 ofm) {
-  Row row = whole;
-  row.kind = kind;
-  row.ifm = ifm;
-  row.ofm = ofm;
-  row.activation = OpKind::kUnknown;
-  row.has_ifm2 = false;
-  row.ifm2_constant = false;
-  row.ofm_tensors.clear();
-  return row;
-}
-
-// Last of several rows: reads intermediate results, writes the operator's output.
-Row closing(const Row& whole, RowKind kind, Shape4 ifm, std::vector<int32_t> inputs) {
-  Row row = whole;
-  row.kind = kind;
-  row.ifm = ifm;
-  row.ifm_type = DataType::kInt32;
-  row.has_ifm2 = false;
-  row.ifm2_constant = false;
-  row.weights = row.bias = kNoTensor;
-  row.invented_weights = false;
-  row.kernel_h = row.kernel_w = 1;
-  row.ifm_tensors.clear();
-  row.inputs = std::move(inputs);
-  std::ranges::sort(row.inputs);
-  return row;
-}
-
-// 32-bit steps on one value a softmax, in order, after the count of leading zeros.
-struct Step {
-  RowKind kind = RowKind::kOther;
-  bool reads_two = false;  // two intermediate results, not one and a constant
-};
-constexpr std::array kReciprocal = {Step{RowKind::kSub}, Step{RowKind::kSub},
-                                    Step{RowKind::kShift, true}, Step{RowKind::kMul},
-                                    Step{RowKind::kAdd}};
-constexpr std::array kNewtonStep = {Step{RowKind::kMul, true}, Step{RowKind::kSub},
-                                    Step{RowKind::kMul, true}, Step{RowKind::kMul},
-                                    Step{RowKind::kAdd, true}};
-constexpr std::array kReciprocal16 = {Step{RowKind::kSub},   Step{RowKind::kShift},
-                                      Step{RowKind::kSub},   Step{RowKind::kShift, true},
-                                      Step{RowKind::kShift}, Step{RowKind::kSub}};
-
-struct SoftmaxRows {
-  Shape4 all, one;  // every element; one value a softmax
-  int32_t exponentials = -1;
-  int32_t summands = -1;
-};
-
-// Maximum, difference from it, exponential by table.
-SoftmaxRows add_exponentials(RowBuilder& builder, const Row& whole) {
-  SoftmaxRows rows;
-  const int64_t count = saturating_product(std::array{whole.ifm.n, whole.ifm.h, whole.ifm.w});
-  rows.all = {1, 1, count, whole.ifm.c};
-  rows.one = {1, 1, count, 1};
-  Row maximum = opening(whole, RowKind::kMaxPool, rows.all, rows.one);
-  maximum.kernel_w = to_int32(whole.ifm.c);
-  const int32_t max_row = builder.add(std::move(maximum));
-  Row difference = opening(whole, RowKind::kSub, rows.all, rows.all);
-  difference.ifm2 = rows.one;
-  difference.has_ifm2 = true;
-  difference.ofm_type = DataType::kInt32;
-  difference.inputs = {max_row};
-  if (is_8_bit(whole.ifm_type)) {
-    difference.activation = OpKind::kExp;
-    rows.exponentials = builder.add(std::move(difference));
-    rows.summands =
-        builder.add_inner(whole, RowKind::kShift, rows.all, rows.all, {rows.exponentials});
-    return rows;
-  }
-  const int32_t difference_row = builder.add(std::move(difference));
-  const int32_t scaled =
-      builder.add_inner(whole, RowKind::kMul, rows.all, rows.all, {difference_row});
-  rows.exponentials = builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {scaled});
-  builder.row(rows.exponentials).activation = OpKind::kExp;
-  rows.summands = rows.exponentials;
-  return rows;
-}
-
-}  // namespace
-
-void lower_softmax(RowBuilder& builder, int32_t index) {
-  const Row whole = builder.make(index, RowKind::kSoftmax, Placement::kNpu);
-  const bool narrow = is_8_bit(whole.ifm_type);
-  const SoftmaxRows rows = add_exponentials(builder, whole);
-  const Shape4 one = rows.one;
-  const int32_t sum = builder.add_inner(whole, RowKind::kReduce, rows.all, one, {rows.summands});
-  const int32_t zeros = builder.add_inner(whole, RowKind::kShift, one, one, {sum});
-  int32_t last = zeros;
-  // Whether a step combines two intermediate results shows in the traffic of maps only.
-  const auto read_two = [&](int32_t row, const Shape4& second) {
-    if (one.elements() <= 1) return;
-    builder.row(row).has_ifm2 = true;
-    builder.row(row).ifm2 = second;
-  };
-  const auto step = [&](const Step& next) {
-    last = builder.add_inner(whole, next.kind, one, one, {last});
-    if (next.reads_two) read_two(last, one);
-  };
-  if (narrow) {
-    for (const Step& next : kReciprocal) step(next);
-    for (int i = 0; i < 3; ++i)
-      for (const Step& next : kNewtonStep) step(next);
-  } else {
-    for (const Step& next : kReciprocal16) step(next);
-  }
-  if (narrow && one.elements() <= 1) {
-    step({RowKind::kMul});
-  } else {
-    last = builder.add_inner(whole, RowKind::kMul, rows.all, rows.all, {rows.exponentials, last});
-    read_two(last, one);
-  }
-  // The shift is one value a softmax; U55 and U65 spread it by an addition first.
-  if (!is_u85(builder))
-    last = builder.add_inner(whole, RowKind::kAdd, rows.all, rows.all, {rows.exponentials, last});
-  read_two(builder.add(closing(whole, RowKind::kShift, rows.all, {zeros, last})), rows.all);
-}
-
 void lower_mean(RowBuilder& builder, int32_t index) {
   // A depthwise convolution with made-up weights sums, a multiplication divides. Its kernel has at
   // most 64 x 64 taps; larger windows are summed in bands.
@@ -217,7 +88,8 @@ void lower_arg_max(RowBuilder& builder, int32_t index) {
     builder.add(whole);
     return;
   }
-  // Value and index share 16 bits; the maximum over depth is taken, a table drops the value.
+  // Value and index share 16 bits; the maximum over depth is taken, a table drops the value, and
+  // the index is widened.
   const Shape4 one{whole.ifm.n, whole.ifm.h, whole.ifm.w, 1};
   Row joined = opening(whole, RowKind::kDepthwiseConv2D, whole.ifm, whole.ifm);
   joined.invented_weights = true;
@@ -230,7 +102,16 @@ void lower_arg_max(RowBuilder& builder, int32_t index) {
                         {whole.ifm.n, 1, pixels, 1}, {joined_row});
   builder.row(maximum).kernel_w = to_int32(whole.ifm.c);
   builder.row(maximum).ifm_type = builder.row(maximum).ofm_type = DataType::kInt16;
-  builder.add(closing(whole, RowKind::kLut, one, {maximum}));
+  int32_t last = builder.add_inner(whole, RowKind::kLut, one, one, {maximum});
+  builder.row(last).fills_bricks = true;
+  builder.row(last).ifm_type = builder.row(last).ofm_type = DataType::kInt16;
+  if (whole.ofm_type == DataType::kInt64) {
+    last = builder.add_inner(whole, RowKind::kAdd, one, one, {last});
+    builder.row(last).fills_bricks = true;
+  }
+  Row widened = closing(whole, RowKind::kAdd, one, {last});
+  widened.ofm = one;
+  builder.add(std::move(widened));
 }
 
 void lower_resize(RowBuilder& builder, int32_t index) {
@@ -242,12 +123,15 @@ void lower_resize(RowBuilder& builder, int32_t index) {
     return;
   }
   const bool halves = op.kind == OpKind::kResizeBilinear && op.attr_int("half_pixel_centers", 0);
-  if (halves) {  // edges are copied, four depthwise convolutions make the four phases
-    const int32_t padded = builder.add(opening(whole, RowKind::kCopy, whole.ifm, whole.ifm));
+  if (halves) {  // with its edges repeated; four depthwise convolutions make the four phases
+    const Shape4 in = whole.ifm;
+    const Shape4 border{in.n, in.h + 2, in.w + 2, in.c};
+    const Shape4 phase_shape{in.n, 2 * in.h - 1, 2 * in.w - 1, in.c};
+    const int32_t padded = builder.add(opening(whole, RowKind::kCopy, in, border));
     for (int i = 0; i < 4; ++i) {
-      Row phase = closing(whole, RowKind::kDepthwiseConv2D, whole.ifm, {padded});
+      Row phase = closing(whole, RowKind::kDepthwiseConv2D, phase_shape, {padded});
       phase.ifm_type = whole.ifm_type;
-      phase.ofm = whole.ifm;
+      phase.ofm = phase_shape;
       phase.kernel_h = phase.kernel_w = 2;
       phase.groups = std::max<int64_t>(whole.ifm.c, 1);
       phase.invented_weights = true;
@@ -297,6 +181,7 @@ void lower_mat_mul(RowBuilder& builder, int32_t index) {
   product.ifm2 = shape;
   product.has_ifm2 = true;
   if (inputs.size() > 1 && inputs[0] != inputs[1]) std::erase(product.ifm_tensors, inputs[1]);
+  if (right == nullptr || !right->is_constant()) product.weights = kNoTensor;
   product.inputs = {turned_row};
   builder.add(std::move(product));
 }
@@ -304,15 +189,23 @@ void lower_mat_mul(RowBuilder& builder, int32_t index) {
 void lower_squared_difference(RowBuilder& builder, int32_t index) {
   const Row whole = builder.make(index, RowKind::kMul, Placement::kNpu);
   std::vector<int32_t> operands;
-  for (const Shape4& shape : {whole.ifm, whole.ifm2}) {
-    const int32_t copied = builder.add(opening(whole, RowKind::kCopy, shape, shape));
-    operands.push_back(builder.add_inner(whole, RowKind::kMul, shape, shape, {copied}));
+  for (const Shape4& shape : {whole.ifm2, whole.ifm}) {
+    Row copied = opening(whole, RowKind::kCopy, shape, shape);
+    copied.ofm_type = DataType::kInt32;
+    std::erase_if(copied.ifm_tensors, [&](int32_t t) {
+      return to_shape4(builder.subgraph().tensors[static_cast<size_t>(t)]) != shape;
+    });
+    const int32_t copied_row = builder.add(std::move(copied));
+    operands.push_back(builder.add_inner(whole, RowKind::kMul, shape, shape, {copied_row}));
   }
-  const int32_t difference =
-      builder.add_inner(whole, RowKind::kSub, whole.ofm, whole.ofm, operands);
-  const int32_t square =
-      builder.add_inner(whole, RowKind::kMul, whole.ofm, whole.ofm, {difference});
-  builder.add(closing(whole, RowKind::kMul, whole.ofm, {square}));
+  int32_t last = builder.add_inner(whole, RowKind::kSub, whole.ofm, whole.ofm, operands);
+  builder.row(last).has_ifm2 = true;
+  builder.row(last).ifm2 = whole.ofm;
+  last = builder.add_inner(whole, RowKind::kMul, whole.ofm, whole.ofm, {last});
+  builder.row(last).has_ifm2 = true;
+  builder.row(last).ifm2 = whole.ofm;
+  if (!is_u85(builder)) last = add_spread(builder, whole, whole.ofm, {last});
+  builder.add(closing(whole, RowKind::kMul, whole.ofm, {last}));
 }
 
 void lower_transpose(RowBuilder& builder, int32_t index) {
@@ -412,6 +305,7 @@ void lower_leaky_relu(RowBuilder& builder, int32_t index) {
     return;
   }
   const int32_t small = builder.add(opening(whole, RowKind::kMul, whole.ifm, whole.ofm));
+  builder.row(small).fills_bricks = true;
   const int32_t large = builder.add(opening(whole, RowKind::kMul, whole.ifm, whole.ofm));
   Row maximum = closing(whole, RowKind::kMinMax, whole.ofm, {small, large});
   maximum.ifm_type = whole.ofm_type;
@@ -443,8 +337,10 @@ void lower_prelu(RowBuilder& builder, int32_t index) {
   if (maximum) {
     if (keeps_scale(builder, op))
       last.ifm_tensors = whole.ifm_tensors;
-    else
+    else {
       last.inputs.push_back(builder.add(opening(whole, RowKind::kMul, whole.ifm, whole.ofm)));
+      builder.row(last.inputs.back()).fills_bricks = true;
+    }
     last.inputs.push_back(scaled_by_slopes(opening(whole, RowKind::kMul, whole.ifm, whole.ofm)));
   } else {  // both signs apart, then their sum
     const int32_t negative = builder.add(opening(whole, RowKind::kMinMax, whole.ifm, whole.ifm));

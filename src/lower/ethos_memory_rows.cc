@@ -63,6 +63,14 @@ void add_copy(RowBuilder& builder, const Row& like, int32_t from, int32_t to) {
   builder.add(std::move(row));
 }
 
+// The phases of a resize that writes a part of a concatenation are counted as deep as the whole.
+void fill_depth(RowBuilder& builder, int32_t index, int32_t tensor) {
+  Row& row = builder.row(index);
+  if (row.kind != RowKind::kDepthwiseConv2D) return;
+  row.ifm.c = row.ofm.c = to_shape4(builder.subgraph().tensors[static_cast<size_t>(tensor)]).c;
+  row.groups = std::max<int64_t>(row.ofm.c, 1);
+}
+
 // True where a PAD's values can become the padding of the operator that reads it.
 bool is_absorbed_by_reader(const RowBuilder& builder, const Row& pad, int32_t output) {
   if (builder.is_graph_output(output) || builder.consumers(output).size() != 1) return false;
@@ -130,7 +138,9 @@ void lower_concatenation(RowBuilder& builder, int32_t index) {
     const int32_t row =
         op.kind == OpKind::kConcatenation ? movable_writer(builder, input, index) : -1;
     if (row >= 0) {
-      builder.write_into(row, input, output);
+      for (const int32_t moved : builder.write_into(input, output))
+        if (builder.row(moved).op_kind == OpKind::kResizeBilinear)
+          fill_depth(builder, moved, output);
       last_writer = row;
       continue;
     }
@@ -165,8 +175,8 @@ void lower_pad(RowBuilder& builder, int32_t index) {
     builder.alias(index);
     return;
   }
-  if (const int32_t writer = movable_writer(builder, input, index); writer >= 0)
-    builder.write_into(writer, input, output);
+  if (movable_writer(builder, input, index) >= 0)
+    builder.write_into(input, output);
   else
     add_copy(builder, copy_of(builder, index, RowKind::kCopy), input, output);
   if (!spatial) {

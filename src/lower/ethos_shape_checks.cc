@@ -186,8 +186,8 @@ std::string resize_nearest_scale(const OperatorView& view) {
 
 std::string softmax_shape(const OperatorView& view) {
   const Shape4 in = input_shape(view);
-  if (saturating_product(std::array{in.h, in.w}) >= 65536)
-    return fmt::format("height x width of {}x{} is not below 65536", in.h, in.w);
+  if (saturating_product(std::array{in.h, in.w}) > 65536)
+    return fmt::format("height x width of {}x{} is above 65536", in.h, in.w);
   return {};
 }
 

@@ -96,12 +96,16 @@ const std::vector<int32_t>& RowBuilder::consumers(int32_t tensor) const {
   return index_.consumers[static_cast<size_t>(tensor)];
 }
 
-void RowBuilder::write_into(int32_t row_index, int32_t part, int32_t tensor) {
+std::vector<int32_t> RowBuilder::write_into(int32_t part, int32_t tensor) {
   const int32_t from = resolve(part);
-  for (int32_t& written : row(row_index).ofm_tensors)
-    if (written == from) written = tensor;
-  std::erase(writers_[static_cast<size_t>(from)], row_index);
-  writers_[static_cast<size_t>(tensor)].push_back(row_index);
+  const std::vector<int32_t> rows = std::move(writers_[static_cast<size_t>(from)]);
+  writers_[static_cast<size_t>(from)].clear();
+  for (const int32_t index : rows) {
+    for (int32_t& written : row(index).ofm_tensors)
+      if (written == from) written = tensor;
+    writers_[static_cast<size_t>(tensor)].push_back(index);
+  }
+  return rows;
 }
 
 void RowBuilder::take_output(int32_t row_index, int32_t tensor) {
@@ -112,7 +116,7 @@ void RowBuilder::take_output(int32_t row_index, int32_t tensor) {
 void RowBuilder::fuse(int32_t op_index, int32_t row_index) {
   row(row_index).fused.push_back(op_index);
   const Operator& folded = op(op_index);
-  write_into(row_index, folded.inputs.front(), folded.outputs.front());
+  write_into(folded.inputs.front(), folded.outputs.front());
   place(op_index, Placement::kFolded, {});
 }
 

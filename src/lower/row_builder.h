@@ -57,8 +57,9 @@ class RowBuilder {
   void alias(int32_t op);
   // Row `row` no longer writes `tensor`: a later step will.
   void take_output(int32_t row, int32_t tensor);
-  // Row `row` writes `tensor` (a part of it) in place of `part`: a concatenation without a copy.
-  void write_into(int32_t row, int32_t part, int32_t tensor);
+  // The rows that write `part` write `tensor` (a part of it) in its place: a concatenation without
+  // a copy. Gives their indexes.
+  std::vector<int32_t> write_into(int32_t part, int32_t tensor);
 
   void warn(std::string text);
 

@@ -89,6 +89,8 @@ struct Row {
   int32_t bias = kNoTensor;
   int64_t repeat = 1;             // runs in one inference: of a loop's body, its iterations
   bool invented_weights = false;  // constants that the compiler makes up (MEAN as a depthwise conv)
+  bool spreads = false;           // adds zeros of its own to one value for all channels
+  bool fills_bricks = false;      // a step whose few channels are stored as 16 (Ethos-U)
 
   std::vector<int32_t> inputs;       // rows whose results this one reads, ascending
   std::vector<int32_t> ifm_tensors;  // activation tensors of the main subgraph that it reads
