@@ -6,8 +6,8 @@
 Without targets all of fuzz/targets.h. The seconds are of each target in all: what earlier calls have
 spent counts (progress.json in the build folder), so a run that was stopped goes on where it was;
 --restart forgets it. What is new stays in the build folder: corpus/TARGET with the inputs that reach
-further, findings/TARGET-* with those that break a promise. Ends with 1 where there are findings; a
-target that has some is not fuzzed on before they are gone.
+further, findings/TARGET-* with those that break a promise or take too long. Ends with 1 where there
+are findings; a target that has some is not fuzzed on before they are gone.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def run_round(build, target, seconds):
     with open(build / f"{target}.log", "w", encoding="utf-8") as log:
         subprocess.run(
             [build / f"fuzz_{target}", *(folder for folder in folders if folder.is_dir()),
-             f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=16384",
+             f"-max_total_time={seconds}", "-timeout=30", "-report_slow_units=30", "-rss_limit_mb=2048", "-max_len=16384",
              "-use_value_profile=1", "-print_final_stats=1",
              f"-artifact_prefix={build / 'findings' / target}-"],
             stdout=log, stderr=subprocess.STDOUT, env=environment, check=False)

@@ -8,6 +8,8 @@
 
 #include "src/analysis/weight_stats.h"
 #include "src/app/predictors.h"
+#include "src/app/strip_onnx.h"
+#include "src/app/temporary_file.h"
 #include "src/base/file.h"
 #include "src/base/rng.h"
 #include "src/graph/graph_hash.h"
@@ -103,6 +105,34 @@ Status compare_predictions(const Context& context, const Graph& before, const Gr
   return {};
 }
 
+Result<Graph> graph_of_onnx(std::span<const std::byte> bytes) {
+  EDGESAGE_ASSIGN_OR_RETURN(const TemporaryFile file, TemporaryFile::make(".onnx"));
+  EDGESAGE_RETURN_IF_ERROR(write_file(file.path(), bytes));
+  return read_model(file.path());
+}
+
+Result<std::vector<std::byte>> onnx_copy(std::span<const std::byte> file,
+                                         const StripRequest& request, Stripped& out) {
+  EDGESAGE_ASSIGN_OR_RETURN(StrippedOnnx copy,
+                            strip_onnx(file, request.model, request.seed, graph_of_onnx));
+  out.constants = copy.constants;
+  out.kept = copy.kept;
+  return std::move(copy.bytes);
+}
+
+Result<std::vector<std::byte>> tflite_copy(const Graph& before, const StripRequest& request,
+                                           Stripped& out) {
+  Graph graph = before;
+  out.constants = strip_weights(graph, request.seed);
+  std::set<int32_t> constants;
+  for (const Subgraph& subgraph : graph.subgraphs)
+    for (const Tensor& tensor : subgraph.tensors)
+      if (tensor.is_constant()) constants.insert(tensor.buffer);
+  out.kept = std::ssize(constants) - out.constants;
+  if (!request.keep_names) forget_names(graph);
+  return write_tflite(graph, {.keep_names = request.keep_names});
+}
+
 }  // namespace
 
 int64_t strip_weights(Graph& graph, uint64_t seed) {
@@ -125,21 +155,25 @@ int64_t strip_weights(Graph& graph, uint64_t seed) {
 }
 
 Result<Stripped> strip(const Context& context, const StripRequest& request) {
-  EDGESAGE_ASSIGN_OR_RETURN(const Graph before, read_model(request.model));
+  const bool to_onnx = request.output.extension() == ".onnx";
+  std::shared_ptr<const MappedFile> file;
+  if (to_onnx) {
+    EDGESAGE_ASSIGN_OR_RETURN(file, MappedFile::open(request.model, ErrorCode::kBadModel));
+  }
+  // Standard input can be read once.
+  EDGESAGE_ASSIGN_OR_RETURN(const Graph before, to_onnx&& request.model == "-"
+                                                    ? graph_of_onnx(file->bytes())
+                                                    : read_model(request.model));
   if (before.format == "ncnn")
     return make_error(ErrorCode::kInvalidArgument, request.model,
                       "has no weights in it: share it as it is");
-  Graph graph = before;
+  if (to_onnx && before.format != "onnx")
+    return make_error(ErrorCode::kInvalidArgument, request.output.string(),
+                      "the copy of a .tflite is a .tflite; name it so");
   Stripped out{.model = request.model, .file = request.output.string()};
-  out.constants = strip_weights(graph, request.seed);
-  std::set<int32_t> constants;
-  for (const Subgraph& subgraph : graph.subgraphs)
-    for (const Tensor& tensor : subgraph.tensors)
-      if (tensor.is_constant()) constants.insert(tensor.buffer);
-  out.kept = std::ssize(constants) - out.constants;
-  if (!request.keep_names) forget_names(graph);
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                            write_tflite(graph, {.keep_names = request.keep_names}));
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const std::vector<std::byte> bytes,
+      to_onnx ? onnx_copy(file->bytes(), request, out) : tflite_copy(before, request, out));
   EDGESAGE_RETURN_IF_ERROR(write_file(request.output, bytes));
   out.file_bytes = std::ssize(bytes);
   // What was written, not what was meant.

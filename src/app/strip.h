@@ -15,8 +15,8 @@ namespace edgesage::app {
 
 struct StripRequest {
   std::string model;
-  std::filesystem::path output;  // a .tflite
-  bool keep_names = false;       // of tensors; metadata and description go in any case
+  std::filesystem::path output;  // a .tflite; of an .onnx an .onnx as well
+  bool keep_names = false;       // of tensors in a .tflite; its metadata and description go
   uint64_t seed = 1;
 };
 
@@ -27,7 +27,8 @@ struct StripRequest {
 int64_t strip_weights(Graph& graph, uint64_t seed);
 
 // Writes the copy and predicts both with every installed predictor. kUnsupported for what cannot be
-// written as .tflite, kInvalidArgument for ncnn's .param, which has no weights.
+// written as .tflite, kInvalidArgument for ncnn's .param, which has no weights, and for an .onnx of
+// what is none.
 [[nodiscard]] Result<Stripped> strip(const Context& context, const StripRequest& request);
 
 }  // namespace edgesage::app

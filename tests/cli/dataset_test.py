@@ -3,6 +3,8 @@
 import csv
 import importlib.util
 import io
+import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -99,6 +101,46 @@ class DataSet(ToolTest):
         self.assertIn(f"| {DEVICE} | vela 5.2.0 | estimate | {SPACE}/", texts[0])
         self.assertIn(f"{DEVICE}, energy_mj", texts[0])
         self.assertEqual(texts[0], texts[1])
+
+    def test_feature_files_become_graphs_of_pytorch_geometric(self):
+        labels, features = self.dir / "labels.csv", self.dir / "labels.features"
+        source = SOURCE / "labels" / "few-shot" / "ethos-u55-256.csv.zst"
+        labels.write_text("".join(run_zstd(source).splitlines(keepends=True)[:201]))
+        made = run("train", "--labels", labels, "--features", features, "--members", 1, "--epochs", 1,
+                   "-o", self.dir / "small.edgesage", "--quiet")
+        self.assertEqual(made.code, 0, made.err)
+        script = [runtimes(), SOURCE / "scripts" / "features_to_pyg.py", features]
+        listed = subprocess.run([*script, "--list"], check=True, capture_output=True, text=True)
+        graphs = [json.loads(line) for line in listed.stdout.splitlines()]
+        rows = {row["name"]: row for row in csv.DictReader(io.StringIO(labels.read_text()))}
+        self.assertEqual({graph["name"] for graph in graphs}, set(rows))
+        for graph in graphs:
+            row = rows[graph["name"]]
+            self.assertEqual(graph["graph_hash"], row["graph_hash"])
+            self.assertEqual(graph["labels"]["latency_ms"], float(row["latency_ms"]))
+            nodes = graph["x"][0]
+            self.assertEqual(len(graph["op"]), nodes)
+            self.assertTrue(all(-1 <= op < graph["operators"] for op in graph["op"]))
+            # Networks flow one way: an edge leads to a later node.
+            self.assertTrue(all(0 <= a < b < nodes for a, b in graph["edges"]))
+            self.assertGreaterEqual(len(graph["edges"]), nodes // 2)
+        # What is handed to PyTorch, with stand-ins for both packages: they are gigabytes.
+        stand_ins = self.dir / "packages"
+        (stand_ins / "torch_geometric").mkdir(parents=True)
+        (stand_ins / "torch_geometric" / "__init__.py").touch()
+        (stand_ins / "torch_geometric" / "data.py").write_text("Data = dict\n")
+        (stand_ins / "torch.py").write_text(
+            "import json\n"
+            "def from_numpy(array):\n    return [str(array.dtype), list(array.shape)]\n"
+            "def save(graphs, path):\n    json.dump(graphs, open(path, 'w'))\n")
+        subprocess.run([*script, "-o", self.dir / "graphs.pt"], check=True, capture_output=True,
+                       env={**os.environ, "PYTHONPATH": str(stand_ins)})
+        saved = json.loads((self.dir / "graphs.pt").read_text())
+        self.assertEqual([graph["name"] for graph in saved], [graph["name"] for graph in graphs])
+        for graph, told in zip(saved, graphs):
+            self.assertEqual(graph["x"], ["float32", told["x"]])
+            self.assertEqual(graph["edge_index"], ["int64", [2, len(told["edges"])]])
+            self.assertEqual(graph["y"][0], "float64")
 
 
 def run_zstd(file):

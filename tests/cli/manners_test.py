@@ -1,5 +1,6 @@
 """Completion, man pages, selftest, strip, terminals, names and paths of every kind."""
 
+import json
 import os
 import pty
 import re
@@ -10,7 +11,7 @@ import termios
 import fcntl
 import unittest
 
-from support import SOURCE, TOOL, ToolTest, data_dir, require, run
+from support import SOURCE, TOOL, ToolTest, data_dir, require, run, runtimes
 
 NPU = "ethos-u55-256"
 
@@ -145,6 +146,59 @@ class Strip(ToolTest):
         for path in paths:
             with self.subTest(path.name):
                 self.assertEqual(self.strip(path)[1].json()["differ"], [])
+
+    def onnx(self, *words):
+        done = subprocess.run([runtimes(), SOURCE / "tests" / "cli" / "onnx_with_weights.py",
+                               *map(str, words)], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_an_onnx_stays_one(self):
+        require(self, runtimes(), "the onnx package in .venv (./dev setup)")
+        for kind, emptied in (("float", ("w64", "w16", "bias64", "bias16")),
+                              ("qdq", ("bias64", "bias16"))):
+            path, out = self.dir / f"{kind}.onnx", self.dir / f"stripped-{kind}.onnx"
+            self.onnx("make", kind, path)
+            answer = self.check(run("strip", path, "-o", out, "--format", "json"), 0).json()
+            self.assertEqual((answer["constants"], answer["differ"]), (4, []))
+            self.assertEqual(out.stat().st_size, path.stat().st_size)
+            before, after = (json.loads(self.onnx("tell", file)) for file in (path, out))
+            for name, told in after.items():
+                if name in emptied:
+                    self.assertEqual(set(told["counts"]), {"0.0"}, name)
+                elif name not in ("w64", "w16"):
+                    self.assertEqual(told, before[name], name)
+                else:
+                    self.assertNotEqual(told["first"], before[name]["first"])
+            # Of the larger one the sample alone is left.
+            left = sum(count for value, count in after["w64"]["counts"].items()
+                       if float(value) != 0)
+            self.assertLessEqual(left, 0 if kind == "float" else 4096)
+            again = self.dir / "again.onnx"
+            self.check(run("strip", "-", "-o", again, stdin=path.read_bytes()), 0)
+            self.assertEqual(again.read_bytes(), out.read_bytes())
+
+    def test_published_onnx_models_predict_the_same(self):
+        require(self, data_dir(), "no published models; set EDGESAGE_DATA_DIR")
+        out, stripped = self.dir / "stripped.onnx", 0
+        for path in sorted((data_dir() / "models" / "onnx").rglob("*.onnx"),
+                           key=lambda file: -file.stat().st_size)[:24]:
+            with self.subTest(path.name):
+                answer = run("strip", path, "-o", out, "--format", "json")
+                if answer.code == 4:
+                    self.assertIn("raw", answer.err)
+                    continue
+                self.assertEqual(self.check(answer, 0).json()["differ"], [])
+                stripped += answer.json()["constants"] > 0
+        self.assertGreater(stripped, 0)
+
+    def test_an_onnx_is_refused_where_it_cannot_be_one(self):
+        out = self.dir / "stripped.onnx"
+        self.assertIn(".tflite", self.check(run("strip", self.network(), "-o", out), 2).err)
+        require(self, runtimes(), "the onnx package in .venv (./dev setup)")
+        self.onnx("make", "typed", self.dir / "typed.onnx")
+        self.assertIn("raw", self.check(run("strip", self.dir / "typed.onnx", "-o", out), 4).err)
+        self.assertFalse(out.exists())
 
     def test_what_has_no_weights_is_said_to(self):
         path = self.dir / "net.param"

@@ -14,10 +14,13 @@ Run declare_strip(CLI::App& command, Session& session) {
   command.add_option("MODEL", options->request.model, "Model file; - is standard input")
       ->type_name("")
       ->required();
-  command.add_option("-o,--output", options->request.output, "The copy (.tflite)")
+  command
+      .add_option("-o,--output", options->request.output,
+                  "The copy (.tflite; of an .onnx also .onnx)")
       ->type_name("FILE")
       ->required();
-  command.add_flag("--keep-names", options->request.keep_names, "Keep the names of tensors");
+  command.add_flag("--keep-names", options->request.keep_names,
+                   "Keep the names of tensors; an .onnx keeps them, they are its structure");
   command.add_option("--seed", options->request.seed, "Of the order of what is shuffled")
       ->type_name("N")
       ->capture_default_str();
