@@ -42,8 +42,8 @@ def run_round(build, target, seconds):
     with open(build / f"{target}.log", "w", encoding="utf-8") as log:
         subprocess.run(
             [build / f"fuzz_{target}", *(folder for folder in folders if folder.is_dir()),
-             f"-max_total_time={seconds}", "-timeout=30", "-report_slow_units=30", "-rss_limit_mb=2048", "-max_len=16384",
-             "-use_value_profile=1", "-print_final_stats=1",
+             f"-max_total_time={seconds}", "-timeout=30", "-report_slow_units=30",
+             "-rss_limit_mb=2048", "-max_len=16384", "-use_value_profile=1", "-print_final_stats=1",
              f"-artifact_prefix={build / 'findings' / target}-"],
             stdout=log, stderr=subprocess.STDOUT, env=environment, check=False)
     text = (build / f"{target}.log").read_text(encoding="utf-8", errors="replace")

@@ -198,6 +198,19 @@ GraphBuilder::Id GraphBuilder::weighted(Operator op, const Shape& filter_shape,
   return id;
 }
 
+namespace {
+
+template <class Options>
+void set_window(Operator& op, const Options& options) {
+  op.set("padding", static_cast<int64_t>(options.padding));
+  op.set("stride_h", options.stride_h);
+  op.set("stride_w", options.stride_w);
+  op.set("dilation_h_factor", options.dilation_h);
+  op.set("dilation_w_factor", options.dilation_w);
+}
+
+}  // namespace
+
 GraphBuilder::Id GraphBuilder::conv_2d(Id x, const Conv2D& options) {
   if (!usable({&x, 1}) || shape(x).empty()) return kNoTensor;
   const int64_t groups = std::max<int64_t>(1, options.groups);
@@ -205,11 +218,7 @@ GraphBuilder::Id GraphBuilder::conv_2d(Id x, const Conv2D& options) {
   Operator op;
   op.kind = OpKind::kConv2D;
   op.inputs = {x};
-  op.set("padding", static_cast<int64_t>(options.padding));
-  op.set("stride_h", options.stride_h);
-  op.set("stride_w", options.stride_w);
-  op.set("dilation_h_factor", options.dilation_h);
-  op.set("dilation_w_factor", options.dilation_w);
+  set_window(op, options);
   const Id id =
       weighted(std::move(op), {options.channels, options.kernel_h, options.kernel_w, depth},
                {.kind = OpKind::kConv2D,
@@ -226,11 +235,7 @@ GraphBuilder::Id GraphBuilder::depthwise_conv_2d(Id x, const DepthwiseConv2D& op
   Operator op;
   op.kind = OpKind::kDepthwiseConv2D;
   op.inputs = {x};
-  op.set("padding", static_cast<int64_t>(options.padding));
-  op.set("stride_h", options.stride_h);
-  op.set("stride_w", options.stride_w);
-  op.set("dilation_h_factor", options.dilation_h);
-  op.set("dilation_w_factor", options.dilation_w);
+  set_window(op, options);
   op.set("depth_multiplier", options.multiplier);
   return weighted(std::move(op), {1, options.kernel_h, options.kernel_w, channels},
                   {.kind = OpKind::kDepthwiseConv2D,

@@ -87,6 +87,17 @@ Val declared_output(Call& call, size_t i) {
                   id >= 0 ? call.scope().uses.name(id) : std::string_view{});
 }
 
+// The operator at the end of the subgraph, with the outputs that the node declares behind its own.
+std::vector<Val> append(Call& call, Operator op) {
+  std::vector<Val> values;
+  for (size_t i = 0; i < call.outputs(); ++i) {
+    values.push_back(declared_output(call, i));
+    op.outputs.push_back(values.back().tensor);
+  }
+  call.net.subgraph().operators.push_back(std::move(op));
+  return values;
+}
+
 // A value as a tensor that a body can read; constants become tensors.
 Id carried(Call& call, const Val& value) {
   if (!value.is_constant() && !value.ranked) return value.tensor;
@@ -116,13 +127,7 @@ Outcome if_node(Call& call) {
   const int64_t first = builder.start(bodies.front());
   op.set("then_subgraph_index", first);
   op.set("else_subgraph_index", known ? first : builder.start(bodies.back()));
-  std::vector<Val> values;
-  for (size_t i = 0; i < call.outputs(); ++i) {
-    values.push_back(declared_output(call, i));
-    op.outputs.push_back(values.back().tensor);
-  }
-  call.net.subgraph().operators.push_back(std::move(op));
-  return values;
+  return append(call, std::move(op));
 }
 
 Val scalar_input(Call& call, ElementType element, double value) {
@@ -165,13 +170,7 @@ Outcome loop(Call& call) {
   cond.buffer = kNoBuffer;
   call.net.tensor(ignored.tensor) = cond;
   op.outputs.push_back(ignored.tensor);
-  std::vector<Val> values;
-  for (size_t i = 0; i < call.outputs(); ++i) {
-    values.push_back(declared_output(call, i));
-    op.outputs.push_back(values.back().tensor);
-  }
-  call.net.subgraph().operators.push_back(std::move(op));
-  return values;
+  return append(call, std::move(op));
 }
 
 Outcome scan(Call& call) {
@@ -219,13 +218,7 @@ Outcome scan(Call& call) {
   op.inputs = builder.inputs();
   op.set("body_subgraph_index", builder.start(body));
   if (trips) op.set("trip_count", *trips);
-  std::vector<Val> values;
-  for (size_t i = 0; i < call.outputs(); ++i) {
-    values.push_back(declared_output(call, i));
-    op.outputs.push_back(values.back().tensor);
-  }
-  call.net.subgraph().operators.push_back(std::move(op));
-  return values;
+  return append(call, std::move(op));
 }
 
 constexpr std::array kRules{

@@ -132,6 +132,12 @@ Quantization quantization_of(const QuantParameters& parameters, int32_t axis_dim
   return quantization;
 }
 
+int64_t elements(const Shape& shape) {
+  Tensor tensor;
+  tensor.shape = shape;
+  return tensor.element_count();
+}
+
 int32_t Constants::add(Buffer buffer) {
   graph_.buffers.push_back(std::move(buffer));
   return static_cast<int32_t>(graph_.buffers.size()) - 1;

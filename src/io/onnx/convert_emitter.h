@@ -58,6 +58,9 @@ struct Val {
   [[nodiscard]] bool is_constant() const { return constant != nullptr; }
 };
 
+// Product of the dimensions, as Tensor::element_count().
+[[nodiscard]] int64_t elements(const Shape& shape);
+
 // Buffers of a Graph by the constant and the order they were made from, so that what is used twice
 // is stored once. Bytes that only change their order are copied for types of 8 bits (statistics of
 // quantised weights are read by the cost of compressed streams) up to 4 MB a constant and 64 MB in

@@ -15,12 +15,6 @@
 namespace edgesage::onnx::convert {
 namespace {
 
-int64_t elements(const Shape& shape) {
-  Tensor tensor;
-  tensor.shape = shape;
-  return tensor.element_count();
-}
-
 Val with_view(const Val& value, View view) {
   Val result = value;
   result.view = std::move(view);

@@ -12,12 +12,6 @@ namespace {
 
 Outcome nothing() { return std::vector<Val>{}; }
 
-int64_t elements(const Shape& shape) {
-  Tensor tensor;
-  tensor.shape = shape;
-  return tensor.element_count();
-}
-
 // A constant of a value a channel in [C]; kNoTensor where it is left out.
 Id per_channel(Call& call, size_t i) {
   return call.has(i) ? call.x(i, plain_order(call.rank(i))) : kNoTensor;

@@ -11,12 +11,6 @@
 namespace edgesage::onnx::convert {
 namespace {
 
-int64_t elements(const Shape& shape) {
-  Tensor tensor;
-  tensor.shape = shape;
-  return tensor.element_count();
-}
-
 // The same tensor under another view; nothing runs.
 Outcome viewed(Call& call, View view) {
   Val value = call.in(0);

@@ -237,6 +237,15 @@ Val as_real(const Val& integers, Quant quant) {
   return value;
 }
 
+// The output is the integers themselves, by ONNX's types.
+std::vector<Val> as_integers(Call& call, std::vector<Val> values, const QuantParameters& y) {
+  Tensor& made = call.net.tensor(values.front().tensor);
+  made.type = y.type;
+  made.quantization = quantization_of(y, 0);
+  values.front().quant = nullptr;
+  return values;
+}
+
 Outcome qlinear_conv(Call& call) {
   if (call.count() < 8) return std::vector<Val>{};
   const auto quant = [&](size_t scale, int64_t axis) {
@@ -252,12 +261,7 @@ Outcome qlinear_conv(Call& call) {
   EDGESAGE_ASSIGN_OR_RETURN(auto values,
                             convolve(call, {input, weights, call.has(8) ? &call.in(8) : nullptr}));
   if (values.empty()) return values;
-  // The output is the integers themselves, by ONNX's types.
-  Tensor& made = call.net.tensor(values.front().tensor);
-  made.type = y->type;
-  made.quantization = quantization_of(*y, 0);
-  values.front().quant = nullptr;
-  return values;
+  return as_integers(call, std::move(values), *y);
 }
 
 Outcome conv_integer(Call& call) {
@@ -410,11 +414,7 @@ Outcome qlinear_pool(Call& call) {
   call.quantise(y);
   EDGESAGE_ASSIGN_OR_RETURN(auto values, global ? global_average(call) : average_pool(call));
   if (values.empty()) return values;
-  Tensor& made = call.net.tensor(values.front().tensor);
-  made.type = y->type;
-  made.quantization = quantization_of(*y, 0);
-  values.front().quant = nullptr;
-  return values;
+  return as_integers(call, std::move(values), *y);
 }
 
 constexpr std::array kRules{
