@@ -11,6 +11,8 @@ rows of them. MAPE / median in per cent, in the mean over seeds.
 import argparse
 import collections
 import csv
+import re
+import statistics
 import sys
 
 MODELS = ["edgesage", "constant", "linear", "additive", "boosting", "closed-form", "perfsage-1", "brp-nas"]
@@ -80,6 +82,43 @@ def by(rows, column, title):
     return table([title, "MAPE / median"], lines)
 
 
+def short(name):
+    """Without the checksum that the collection puts before a file's name."""
+    return re.sub(r"^[0-9a-f]{8}_|\.(tflite|bin|lite)$", "", name)
+
+
+def real_files(rows):
+    """A line a file of 2 operators or more, medians by size and placement, what misses the bar."""
+    known = [row for row in rows if row["n_test"] != "0"]
+    text = table(["file", "device", "predicted", "error %", "in its interval", "flagged", "placement"],
+                 [[short(row["variant"]), f"{float(row['truth']):.4g}",
+                   f"{float(row['predicted']):.4g}",
+                   f"{100 * (float(row['predicted']) / float(row['truth']) - 1):+.1f}",
+                   "" if not row.get("coverage_90") else "yes" if float(row["coverage_90"]) else "no",
+                   "yes" if float(row["flagged"]) else "no", row["placement"]]
+                  for row in known if row["space"] != "single-operators"])
+    for space in names(known, "space"):
+        for placement in names(pick(known, space=space), "placement"):
+            some = pick(known, space=space, placement=placement)
+            errors = [float(row["mape"]) for row in some]
+            line = (f"- {space}, {placement}: {len(some)} files, median "
+                    f"{statistics.median(errors):.1f} %")
+            beyond = [short(row["variant"]) for row in some
+                      if float(row["mape"]) > 15 and not float(row["flagged"])]
+            if beyond:
+                named = ", ".join(beyond) if len(beyond) <= 8 else len(beyond)
+                line += f", beyond 15 % and not flagged: {named}"
+            text += line + "\n"
+    without = [row for row in rows if row["n_test"] == "0"]
+    for space in names(without, "space"):
+        some = pick(without, space=space)
+        text += f"- {space}, without an answer: {len(some)}"
+        if space != "single-operators":
+            text += "; " + "; ".join(f"{short(row['variant'])}: {row['note']}" for row in some)
+        text += "\n"
+    return text + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("rows")
@@ -92,6 +131,7 @@ def main():
         "random": random_split,
         "left-out": left_out,
         "curve": lambda some: by(some, "most", "networks to train on"),
+        "real-files": real_files,
         "ablation": lambda some: by(some, "variant", "without"),
     }
     for (device, quantity), members in sorted(groups.items()):

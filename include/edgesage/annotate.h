@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct AnnotationPass {
   double seconds = 0;
   double worker_seconds = 0;  // summed over the workers: waiting for their answers
   double build_seconds = 0;   // making the networks, beside the measuring
+  // Processor time of this process, and of the workers' processes (0: they are none).
+  double own_cpu_seconds = 0, worker_cpu_seconds = 0;
+
+  // What annotating costs beyond the workers' own time, in per cent of it; nullopt: not known.
+  [[nodiscard]] std::optional<double> overhead() const {
+    if (!(worker_cpu_seconds > 0) || measured + failed == 0) return std::nullopt;
+    return 100 * own_cpu_seconds / worker_cpu_seconds;
+  }
 };
 
 struct AnnotationSummary {

@@ -27,11 +27,19 @@ struct AccuracyRow {
   std::optional<double> flagged;        // networks that the range verdict flags
   std::optional<double> mape_unflagged;
   uint64_t seed = 0;
-  // Of protocols over many spaces, else empty: "random", "left-out", "curve" or "ablation"; what
-  // was taken away or left out; networks of the left-out space that were learnt from; "all"
-  // networks, those "placed" whole on the device, or those with a "fallback" to the CPU.
+  // Of protocols over many spaces, else empty: "random", "left-out", "curve", "ablation" or
+  // "real-files"; what was taken away or left out; networks of the left-out space that were learnt
+  // from; "all" networks, those "placed" whole on the device, or those with a "fallback" to the
+  // CPU.
   std::string setting, variant, left_out, placement;
   int64_t own = 0;
+  // Of single files ("real-files", variant: the file): the device's figure and the predicted one.
+  std::optional<double> truth, predicted;
+};
+
+// A file that there is no figure of.
+struct UnansweredFile {
+  std::string file, device, space, reason;
 };
 
 // How much of a network's total is put on the wrong operator.
@@ -48,10 +56,22 @@ struct WorstNetwork {
   double truth = 0, predicted = 0;
 };
 
+// A network that was held out, with one quantity of it.
+struct PredictedNetwork {
+  std::string name, space;
+  std::string kinds;  // of its rows, each once, in the order of the alphabet: "add conv dense"
+  int64_t operators = 0;
+  double truth = 0, predicted = 0, lo = 0, hi = 0;  // the 90 % interval
+  bool in_range = true;
+  std::string quantity = {};
+};
+
 struct AccuracyTable {
   std::vector<AccuracyRow> rows;
   std::vector<AttributionAccuracy> attribution;
   std::vector<WorstNetwork> worst;
+  std::vector<UnansweredFile> unanswered;  // of "real-files"
+  std::vector<PredictedNetwork> networks;  // all that were tested, but not of protocols
   int64_t test_networks = 0;
   int64_t left_out = 0;  // labels with an error, or below the device's resolution
 };

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "edgesage/training_report.h"
 
 namespace edgesage {
 
@@ -16,6 +19,7 @@ struct TrainedPredictor {
   int64_t left_out = 0;  // labels with an error, or below the device's resolution
   int64_t file_bytes = 0;
   double seconds = 0;
+  std::optional<TrainingReport> report;  // where one was asked for
 };
 
 }  // namespace edgesage

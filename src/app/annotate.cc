@@ -69,7 +69,7 @@ Result<AnnotationSummary> annotate_networks(const Context& context,
     summary.passes.push_back({pass.device, pass.host_fingerprint, pass.repeat, pass.workers,
                               pass.names, pass.measured, pass.failed, pass.already, pass.duplicates,
                               pass.passed_over, pass.seconds, pass.worker_seconds,
-                              pass.build_seconds});
+                              pass.build_seconds, pass.own_cpu_seconds, pass.worker_cpu_seconds});
   return summary;
 }
 

@@ -51,6 +51,7 @@ Result<AccuracyTable> evaluate(const Context& context, const EvaluateRequest& re
                                  100 * row.misplaced_share, 100 * row.median_operator_ape});
   for (const auto& worst : evaluation.worst)
     table.worst.push_back({worst.name, worst.quantity, worst.truth, worst.predicted});
+  table.networks = evaluation.networks;
   table.test_networks = static_cast<int64_t>(evaluation.test_networks);
   table.left_out = static_cast<int64_t>(evaluation.left_out);
   return table;

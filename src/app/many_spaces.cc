@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "src/app/accuracy_row.h"
 #include "src/app/labels.h"
+#include "src/app/real_files.h"
 #include "src/learn/controls.h"
 #include "src/learn/graph_baselines.h"
 #include "src/learn/many_spaces.h"
@@ -19,7 +21,8 @@ bool contains(std::span<const std::string> names, const std::string& name) {
 }
 
 Status check_settings(const ManySpacesRequest& request) {
-  static const std::vector<std::string> kSettings{"random", "left-out", "curve", "ablation"};
+  static const std::vector<std::string> kSettings{"random", "left-out", "curve", "ablation",
+                                                  kRealFiles};
   for (const std::string& setting : request.settings)
     if (!contains(kSettings, setting))
       return make_error(ErrorCode::kInvalidArgument, setting,
@@ -29,9 +32,16 @@ Status check_settings(const ManySpacesRequest& request) {
       return make_error(ErrorCode::kInvalidArgument, model,
                         fmt::format("not a model; one of {}, {}", fmt::join(control_names(), ", "),
                                     fmt::join(baseline_names(), ", ")));
-  if (request.labels.empty())
+  const bool learns = std::ranges::any_of(
+      request.settings, [](const std::string& setting) { return setting != kRealFiles; });
+  if (request.labels.empty() && (learns || request.settings.empty()))
     return make_error(ErrorCode::kInvalidArgument, kManySpaces,
                       "name label files (--set FILE), one a device");
+  if (!contains(request.settings, kRealFiles)) return {};
+  if (request.devices.empty() || request.real_models.empty())
+    return make_error(ErrorCode::kInvalidArgument, kRealFiles,
+                      "needs a device to measure on (--board) and the folder of the models with "
+                      "its index.csv (--models)");
   return {};
 }
 
@@ -117,6 +127,8 @@ AccuracyRow to_public(const SpacesRow& from) {
   row.left_out = from.task.left_out;
   row.own = static_cast<int64_t>(from.task.own);
   row.placement = from.row.placement;
+  if (std::isfinite(from.truth)) row.truth = from.truth;
+  if (std::isfinite(from.predicted)) row.predicted = from.predicted;
   return row;
 }
 
@@ -156,8 +168,18 @@ Result<AccuracyTable> evaluate_many_spaces(const Context& context,
   }
   for (const std::filesystem::path& labels : request.labels)
     EDGESAGE_RETURN_IF_ERROR(run_file(context, labels, request, rows));
+  if (contains(request.settings, kRealFiles))
+    for (const std::string& device : request.devices)
+      EDGESAGE_RETURN_IF_ERROR(add_real_files(
+          context, {request.real_models, device, request.predictor, request.results}, rows));
   AccuracyTable table;
-  for (const SpacesRow& row : rows) table.rows.push_back(to_public(row));
+  for (const SpacesRow& row : rows) {
+    if (row.row.accuracy.count > 0)
+      table.rows.push_back(to_public(row));
+    else
+      table.unanswered.push_back({row.task.variant, row.row.device, row.row.space, row.note});
+  }
+  for (const SpacesRow& row : real_file_totals(rows)) table.rows.push_back(to_public(row));
   return table;
 }
 

@@ -16,7 +16,7 @@ namespace edgesage::app {
 inline constexpr const char* kManySpaces = "edgedlperf";
 
 struct ManySpacesRequest {
-  std::vector<std::filesystem::path> labels;  // label files, one a device
+  std::vector<std::filesystem::path> labels;  // label files, one a device; "real-files" has none
   std::vector<std::string> settings;          // empty: "random" and "left-out"
   std::vector<int64_t> counts;  // "curve": networks to train on; empty: 1k to 100k, as there are
   std::vector<int64_t> own;     // "left-out": networks of the space; empty: 0, 10, 30, 100
@@ -26,6 +26,11 @@ struct ManySpacesRequest {
   int64_t baseline_epochs = 40;
   int64_t first_seed = 1, seeds = 1;
   TrainingOptions training;
+  // "real-files": devices to measure on, each by its installed predictor or, of one device, by this
+  // file; and the folder of the models with its index.csv.
+  std::vector<std::string> devices;
+  std::string predictor;
+  std::filesystem::path real_models;
   std::filesystem::path results;  // rows that are there are not computed again; empty: none
 };
 

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "src/app/training_report.h"
 #include "src/base/text.h"
+#include "src/predict/predictor.h"
 
 namespace edgesage::app {
 namespace {
@@ -23,11 +25,11 @@ std::string describe(const TrainingProgress& progress, const FeatureFile& featur
 }
 
 // Of a directory that is not there it is told before the training, not after it.
-Status check_output(const TrainRequest& request) {
-  const std::filesystem::path folder = std::filesystem::path(request.output).parent_path();
+Status check_output(const std::string& output) {
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
   std::error_code ignored;
   if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
-  return make_error(ErrorCode::kInvalidArgument, request.output,
+  return make_error(ErrorCode::kInvalidArgument, output,
                     fmt::format("there is no directory {}: make it first", folder.string()));
 }
 
@@ -35,7 +37,8 @@ Status check_output(const TrainRequest& request) {
 
 Result<TrainedPredictor> train(const Context& context, const TrainRequest& request) {
   const auto started = std::chrono::steady_clock::now();
-  EDGESAGE_RETURN_IF_ERROR(check_output(request));
+  EDGESAGE_RETURN_IF_ERROR(check_output(request.output));
+  EDGESAGE_RETURN_IF_ERROR(check_output(request.report));
   EDGESAGE_ASSIGN_OR_RETURN(const FeatureFile features, load_features(context, request.labels));
   LabelSource source = features.origin().source;
   if (!request.host_description.empty()) source.host_description = request.host_description;
@@ -44,6 +47,9 @@ Result<TrainedPredictor> train(const Context& context, const TrainRequest& reque
   run.progress = [&](const TrainingProgress& progress) {
     context.report(progress.done, progress.total, describe(progress, features));
   };
+  std::vector<TrainingEpoch> epochs;
+  if (!request.report.empty())
+    run.on_epoch = [&](const EpochErrors& errors) { epochs.push_back(to_public(errors)); };
   run.stop = context.stop;
   run.ranks = request.ranks;
   run.checkpoint = request.checkpoint;
@@ -67,6 +73,10 @@ Result<TrainedPredictor> train(const Context& context, const TrainRequest& reque
   if (!request.checkpoint.empty() && is_first) std::filesystem::remove(request.checkpoint, ignored);
   if (is_first)
     out.file_bytes = static_cast<int64_t>(std::filesystem::file_size(request.output, ignored));
+  if (!request.report.empty() && is_first) {
+    EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::from(written));
+    out.report = report_training(features, predictor, request, std::move(epochs));
+  }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return out;
 }

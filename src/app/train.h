@@ -20,6 +20,8 @@ struct TrainRequest {
   // when the predictor is written.
   std::string checkpoint;
   double checkpoint_seconds = 30;
+  std::string report;   // a page about the training (HTML); empty: none
+  std::string command;  // that was run, for the report
   // Processes that train together; only the first one writes. Null: this one alone.
   Ranks* ranks = nullptr;
 };

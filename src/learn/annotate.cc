@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/base/cpu_time.h"
 #include "src/learn/annotate_network.h"
 #include "src/learn/work_queue.h"
 
@@ -68,6 +69,7 @@ class Pass {
   Result<AnnotatePass> run(std::span<const std::string> names,
                            const std::function<void(const AnnotateProgress&)>& progress) {
     start_ = Clock::now();
+    const CpuSeconds before = cpu_seconds();
     result_.names = static_cast<int64_t>(names.size());
     std::vector<std::unique_ptr<Measurer>> workers;
     EDGESAGE_ASSIGN_OR_RETURN(auto first, device_.open());
@@ -82,6 +84,11 @@ class Pass {
     result_.workers = static_cast<int>(workers.size());
     report(progress);
     measure_all(workers, progress);
+    // Their time counts once they have ended.
+    workers.clear();
+    const CpuSeconds after = cpu_seconds();
+    result_.own_cpu_seconds = after.own - before.own;
+    result_.worker_cpu_seconds = after.ended_processes - before.ended_processes;
     result_.seconds = seconds_since(start_);
     if (error_) return tl::unexpected(*error_);
     return result_;

@@ -101,6 +101,9 @@ struct AnnotatePass {
   double seconds = 0;
   double worker_seconds = 0;  // summed over the workers: waiting for answers
   double build_seconds = 0;   // making the files
+  // Processor time: of this process, and of the workers' processes, which have ended by then; 0
+  // where the workers are no processes.
+  double own_cpu_seconds = 0, worker_cpu_seconds = 0;
 };
 
 struct AnnotateReport {

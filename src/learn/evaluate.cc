@@ -174,11 +174,73 @@ Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset
       }
     }
     add_worst(tested, q, evaluation, name);
+    for (const Tested& t : tested)
+      if (!std::isnan(t.example->labels[q]))
+        evaluation.networks.push_back(
+            predicted_network(predictor, *t.example, t.estimate, t.verdict, q));
   }
   return evaluation;
 }
 
-std::vector<EvaluationRow> accuracy_rows(std::span<const Truth> truths, const Answers& answers,
+void ask_each(const Predictor& predictor, const FeatureFile& file,
+              std::span<const uint32_t> networks,
+              const std::function<void(const Example& example, const Estimate& estimate,
+                                       const RangeVerdict& verdict)>& answered) {
+  PredictWorkspace workspace;
+  for (const uint32_t network : networks) {
+    const Example example = file.example(network);
+    const Estimate& estimate = predictor.estimate(example.tensors, workspace);
+    answered(example, estimate,
+             judge_range(predictor.data().range, example.operator_signatures, example.tensors,
+                         estimate.spread));
+  }
+}
+
+PredictedNetwork predicted_network(const Predictor& predictor, const Example& example,
+                                   const Estimate& estimate, const RangeVerdict& verdict,
+                                   size_t quantity) {
+  PredictedNetwork network;
+  network.name = example.name;
+  network.space = example.space;
+  std::set<std::string_view> kinds;
+  for (const int32_t kind : example.tensors.kind)
+    kinds.insert(row_kind_name(static_cast<RowKind>(kind)));
+  for (const std::string_view kind : kinds) {
+    if (!network.kinds.empty()) network.kinds += ' ';
+    network.kinds += kind;
+  }
+  network.operators = example.tensors.operators;
+  network.truth = example.labels[quantity];
+  network.predicted = estimate.value[quantity];
+  const double half = predictor.half_width(quantity, 0.9, estimate.spread[quantity], verdict);
+  network.lo = network.predicted * std::exp(-half);
+  network.hi = network.predicted * std::exp(half);
+  network.in_range = verdict.in_range;
+  network.quantity = quantity_name(predictor.quantities()[quantity]);
+  return network;
+}
+
+void add_answer(const Predictor& predictor, const Estimate& estimate, const RangeVerdict& verdict,
+                ModelAnswers& answers) {
+  answers.values.push_back(estimate.value);
+  answers.flagged.push_back(verdict.in_range ? 0 : 1);
+  std::vector<double>& widths = answers.half_widths.emplace_back();
+  for (size_t q = 0; q < estimate.value.size(); ++q)
+    widths.push_back(predictor.half_width(q, 0.9, estimate.spread[q], verdict));
+}
+
+std::vector<Truth> truths_of(const FeatureFile& file, std::span<const uint32_t> networks) {
+  std::vector<Truth> truths;
+  for (const uint32_t network : networks) {
+    const ExampleView view = file.view(network);
+    truths.push_back({std::string(file.space_of(network)),
+                      {view.labels.begin(), view.labels.end()},
+                      view.cpu_operators});
+  }
+  return truths;
+}
+
+std::vector<EvaluationRow> accuracy_rows(std::span<const Truth> truths, const ModelAnswers& answers,
                                          std::span<const Quantity> quantities) {
   std::set<std::string> spaces{"all"};
   int64_t fallbacks = 0;

@@ -1,11 +1,14 @@
 // Accuracy tables: a predictor and its controls on networks that it never saw.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "edgesage/evaluate.h"
 #include "src/learn/dataset.h"
+#include "src/learn/feature_file.h"
 #include "src/learn/metrics.h"
 #include "src/predict/predictor.h"
 
@@ -49,6 +52,7 @@ struct Evaluation {
     double truth = 0, predicted = 0;
   };
   std::vector<Worst> worst;
+  std::vector<PredictedNetwork> networks;
   size_t test_networks = 0;
   size_t left_out = 0;
 };
@@ -58,9 +62,9 @@ struct Evaluation {
 [[nodiscard]] Evaluation evaluate_predictor(const Predictor& predictor, const Dataset& dataset,
                                             const SplitOptions& split, int threads);
 
-// Answers for networks with their truths, as the lines of a table: all spaces together and each,
-// all networks and by placement where there are several kinds of them.
-struct Answers {
+// ModelAnswers for networks with their truths, as the lines of a table: all spaces together and
+// each, all networks and by placement where there are several kinds of them.
+struct ModelAnswers {
   std::string model;
   // One a network and quantity; not positive or NaN: no answer, which is left out.
   std::vector<std::vector<double>> values;
@@ -74,8 +78,22 @@ struct Truth {
   std::vector<double> labels;  // one a quantity; NaN: none
   int32_t cpu_operators = 0;
 };
+// Asks about each of some networks of a file, in order.
+void ask_each(const Predictor& predictor, const FeatureFile& file,
+              std::span<const uint32_t> networks,
+              const std::function<void(const Example& example, const Estimate& estimate,
+                                       const RangeVerdict& verdict)>& answered);
+// Such an answer, of one quantity that the network has a label of.
+[[nodiscard]] PredictedNetwork predicted_network(const Predictor& predictor, const Example& example,
+                                                 const Estimate& estimate,
+                                                 const RangeVerdict& verdict, size_t quantity);
+// Appends such an answer.
+void add_answer(const Predictor& predictor, const Estimate& estimate, const RangeVerdict& verdict,
+                ModelAnswers& answers);
+[[nodiscard]] std::vector<Truth> truths_of(const FeatureFile& file,
+                                           std::span<const uint32_t> networks);
 [[nodiscard]] std::vector<EvaluationRow> accuracy_rows(std::span<const Truth> truths,
-                                                       const Answers& answers,
+                                                       const ModelAnswers& answers,
                                                        std::span<const Quantity> quantities);
 
 }  // namespace edgesage

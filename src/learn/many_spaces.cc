@@ -125,20 +125,13 @@ FeatureFile changed_file(const FeatureFile& file, const std::string& variant, Se
   return FeatureFile::of(dataset);
 }
 
-Answers ask(const Predictor& predictor, const FeatureFile& file, std::span<const uint32_t> test) {
-  Answers answers{.model = "edgesage"};
-  PredictWorkspace workspace;
-  for (const uint32_t network : test) {
-    const Example example = file.example(network);
-    const Estimate& estimate = predictor.estimate(example.tensors, workspace);
-    const RangeVerdict verdict = judge_range(predictor.data().range, example.operator_signatures,
-                                             example.tensors, estimate.spread);
-    answers.values.push_back(estimate.value);
-    answers.flagged.push_back(verdict.in_range ? 0 : 1);
-    std::vector<double>& widths = answers.half_widths.emplace_back();
-    for (size_t q = 0; q < estimate.value.size(); ++q)
-      widths.push_back(predictor.half_width(q, 0.9, estimate.spread[q], verdict));
-  }
+ModelAnswers ask(const Predictor& predictor, const FeatureFile& file,
+                 std::span<const uint32_t> test) {
+  ModelAnswers answers{.model = "edgesage"};
+  ask_each(predictor, file, test,
+           [&](const Example&, const Estimate& estimate, const RangeVerdict& verdict) {
+             add_answer(predictor, estimate, verdict, answers);
+           });
   return answers;
 }
 
@@ -158,8 +151,8 @@ class Others {
     }
   }
 
-  Answers ask(const std::string& name, bool baseline) const {
-    Answers answers{.model = name};
+  ModelAnswers ask(const std::string& name, bool baseline) const {
+    ModelAnswers answers{.model = name};
     std::vector<std::unique_ptr<Control>> fits;  // one a quantity; null: no label of it
     for (size_t q = 0; q < dataset_.quantities.size(); ++q) fits.push_back(fit(name, baseline, q));
     for (const uint32_t network : sets_.test) {
@@ -233,14 +226,8 @@ Result<std::vector<SpacesRow>> run_spaces_task(const FeatureFile& whole, const L
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor, Predictor::from(std::move(data)));
 
-  std::vector<Truth> truths;
-  for (const uint32_t network : sets.test) {
-    const ExampleView view = file.view(network);
-    truths.push_back({std::string(file.space_of(network)),
-                      {view.labels.begin(), view.labels.end()},
-                      view.cpu_operators});
-  }
-  std::vector<Answers> answers{ask(predictor, file, sets.test)};
+  const std::vector<Truth> truths = truths_of(file, sets.test);
+  std::vector<ModelAnswers> answers{ask(predictor, file, sets.test)};
   const bool beside = task.setting == "random" || (task.setting == "left-out" && task.own == 0);
   if (beside && (!run.controls.empty() || !run.baselines.empty())) {
     const Others others(file, sets, run);
@@ -248,12 +235,12 @@ Result<std::vector<SpacesRow>> run_spaces_task(const FeatureFile& whole, const L
     for (const std::string& name : run.baselines) answers.push_back(others.ask(name, true));
   }
   std::vector<SpacesRow> rows;
-  for (const Answers& model : answers) {
+  for (const ModelAnswers& model : answers) {
     for (EvaluationRow& row : accuracy_rows(truths, model, file.quantities())) {
       row.device = source.device;
       row.n_train = sets.training.train.size() + sets.training.calibration.size();
       row.seed = task.seed;
-      rows.push_back({task, std::move(row), seconds});
+      rows.push_back({.task = task, .row = std::move(row), .seconds = seconds});
     }
   }
   return rows;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,10 @@ namespace edgesage {
 // One training and what it is judged on.
 struct SpacesTask {
   // "random": a fifth of each space is held out (part_of, by graph hash). "left-out": one space is.
-  // "curve": random, from `most` networks. "ablation": the same, without a part.
+  // "curve": random, from `most` networks. "ablation": the same, without a part. "real-files": a
+  // file that others published, by a predictor that is there.
   std::string setting = "random";
-  std::string variant;   // of ablation_names(); empty: as it ships
+  std::string variant;   // of ablation_names(); empty: as it ships; of "real-files" the file
   std::string left_out;  // the space, of "left-out"
   size_t own = 0;        // networks of it that are learnt from nevertheless
   size_t most = 0;       // networks to train on; 0: all
@@ -33,6 +35,11 @@ struct SpacesRow {
   SpacesTask task;
   EvaluationRow row;
   double seconds = 0;  // of the training, on whatever machine and load
+  // Of a single file: what the device says and what was predicted; not finite: does not apply. And
+  // why there is no answer about it.
+  double truth = std::numeric_limits<double>::quiet_NaN();
+  double predicted = std::numeric_limits<double>::quiet_NaN();
+  std::string note = {};
 };
 
 struct SpacesRun {

@@ -60,6 +60,10 @@ constexpr Figure kFigures[] = {
      [](SpacesRow& r, double v) { r.row.mape_unflagged = v; }},
     {"seconds", 1, [](const SpacesRow& r) { return r.seconds; },
      [](SpacesRow& r, double v) { r.seconds = v; }},
+    {"truth", 1, [](const SpacesRow& r) { return r.truth; },
+     [](SpacesRow& r, double v) { r.truth = v; }},
+    {"predicted", 1, [](const SpacesRow& r) { return r.predicted; },
+     [](SpacesRow& r, double v) { r.predicted = v; }},
 };
 
 struct Text {
@@ -76,6 +80,7 @@ constexpr Text kTexts[] = {
     {"quantity", [](SpacesRow& r) -> std::string& { return r.row.quantity; }},
     {"model", [](SpacesRow& r) -> std::string& { return r.row.model; }},
     {"placement", [](SpacesRow& r) -> std::string& { return r.row.placement; }},
+    {"note", [](SpacesRow& r) -> std::string& { return r.note; }},
 };
 
 // Figures of a predictor that other models do not have are below zero in memory.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "src/base/json.h"
 #include "src/base/rng.h"
@@ -238,10 +239,48 @@ tl::unexpected<Error> interrupted(const LabelSource& source, const TrainingRun& 
                                 run.checkpoint.string()));
 }
 
+// Some networks of the calibration part, to watch a training on.
+class Validation {
+ public:
+  Validation(const FeatureFile& file, std::span<const uint32_t> calibration,
+             const PredictorData& data, size_t most) {
+    const size_t step = (calibration.size() + most - 1) / std::max<size_t>(1, most);
+    std::vector<uint32_t> some;
+    for (size_t i = 0; i < calibration.size(); i += std::max<size_t>(1, step))
+      some.push_back(calibration[i]);
+    const FeatureGraphs graphs(file, std::move(some), data);
+    for (int32_t graph = 0; graph < graphs.graphs(); ++graph) graphs.append(graph, batch_);
+  }
+
+  // `model` is a copy whose weights become those of the report.
+  void judge(nn::Model model, const nn::EpochReport& report, const nn::LossOptions& loss,
+             EpochErrors& errors) const {
+    if (!model.set_parameters(report.parameters)) return;
+    std::vector<float> gradient(model.parameters().size());
+    errors.validation_loss = nn::loss_and_gradient(model, batch_, loss, gradient);
+    nn::Workspace workspace;
+    const nn::Outputs& answer = model.predict(batch_, workspace);
+    const auto quantities = static_cast<size_t>(batch_.quantities);
+    for (size_t q = 0; q < quantities; ++q) {
+      double sum = 0, count = 0;
+      for (size_t i = q; i < batch_.log_total.size(); i += quantities) {
+        if (std::isnan(batch_.log_total[i])) continue;
+        sum += std::abs(std::log(answer.totals[i]) - static_cast<double>(batch_.log_total[i]));
+        ++count;
+      }
+      errors.validation_error.push_back(count > 0 ? sum / count : std::nan(""));
+    }
+  }
+
+ private:
+  nn::Batch batch_;
+};
+
 // Trains the member that `checkpoint` stands in, and adds it to the finished ones. False: stopped.
 Result<bool> train_member(const FeatureGraphs& graphs, std::span<const int32_t> draw,
                           const PredictorData& data, const TrainingOptions& options,
-                          const TrainingRun& run, Progress& progress, Checkpoint& checkpoint) {
+                          const TrainingRun& run, const Validation* validation, Progress& progress,
+                          Checkpoint& checkpoint) {
   const size_t member = checkpoint.members.size();
   nn::ModelConfig config = model_config(data);
   config.dropout = options.dropout;
@@ -250,6 +289,16 @@ Result<bool> train_member(const FeatureGraphs& graphs, std::span<const int32_t> 
   const nn::TrainState resume = checkpoint.state;
   nn::TrainHooks hooks;
   hooks.on_step = [&](const nn::StepReport& step) { progress.report(member, step); };
+  const nn::TrainOptions trainer = trainer_options(data, options, member);
+  if (validation != nullptr)
+    hooks.on_epoch = [&](const nn::EpochReport& epoch) {
+      EpochErrors errors{.member = static_cast<int>(member) + 1,
+                         .epoch = epoch.epoch,
+                         .loss = epoch.loss,
+                         .train_error = epoch.log_error};
+      validation->judge(model, epoch, trainer.loss, errors);
+      run.on_epoch(errors);
+    };
   hooks.stop = run.stop;
   hooks.ranks = run.ranks;
   if (!resume.parameters.empty()) hooks.resume = &resume;
@@ -260,9 +309,8 @@ Result<bool> train_member(const FeatureGraphs& graphs, std::span<const int32_t> 
       return save_checkpoint(checkpoint, run.checkpoint);
     };
   }
-  EDGESAGE_ASSIGN_OR_RETURN(
-      const nn::TrainReport trained,
-      nn::train(model, graphs, draw, trainer_options(data, options, member), hooks));
+  EDGESAGE_ASSIGN_OR_RETURN(const nn::TrainReport trained,
+                            nn::train(model, graphs, draw, trainer, hooks));
   if (trained.stopped) return false;
   checkpoint.members.emplace_back(model.parameters().begin(), model.parameters().end());
   checkpoint.state = {};
@@ -334,10 +382,13 @@ Result<PredictorData> train_predictor_on(const FeatureFile& file, const Training
   survey(file, sets.train, data);
   const FeatureGraphs graphs(file, sets.train, data);
   const std::vector<int32_t> draw = balanced_draw(file, sets.train, options.balance);
+  std::optional<Validation> validation;
+  if (run.on_epoch) validation.emplace(file, sets.calibration, data, run.most_validated);
   Progress progress(options, run);
   while (checkpoint.members.size() < static_cast<size_t>(options.members)) {
-    EDGESAGE_ASSIGN_OR_RETURN(const bool finished,
-                              train_member(graphs, draw, data, options, run, progress, checkpoint));
+    EDGESAGE_ASSIGN_OR_RETURN(const bool finished, train_member(graphs, draw, data, options, run,
+                                                                validation ? &*validation : nullptr,
+                                                                progress, checkpoint));
     if (!finished) return interrupted(source, run);
   }
   data.members = std::move(checkpoint.members);

@@ -55,10 +55,25 @@ struct TrainingProgress {
   int64_t done = 0, total = 0;  // networks, over all epochs and members
 };
 
+// After a member's epoch. Errors are means of |log(predicted / label)|, one a quantity; NaN: no
+// label.
+struct EpochErrors {
+  int member = 0, epoch = 0;  // count from 1
+  double loss = 0;            // of the epoch's steps
+  std::vector<double> train_error;
+  // With the averaged weights, on networks of the calibration part.
+  double validation_loss = 0;
+  std::vector<double> validation_error;
+};
+
 // How a training runs, without bearing on its result.
 struct TrainingRun {
   std::function<void(const TrainingProgress&)> progress = {};  // after every step
-  const std::atomic<bool>* stop = nullptr;                     // ends it after the step at hand
+  // After every epoch; empty: validation errors, which cost as much as training on so many networks
+  // at most, are not computed.
+  std::function<void(const EpochErrors&)> on_epoch = {};
+  size_t most_validated = 500;
+  const std::atomic<bool>* stop = nullptr;  // ends it after the step at hand
   // Where the run is kept, so that it can go on when it was killed: every so many seconds, and when
   // stopped. What is there already is gone on from. Empty: nowhere. The caller removes it.
   std::filesystem::path checkpoint = {};

@@ -19,6 +19,12 @@ std::string annotate_text(const AnnotationSummary& summary) {
                pass.seconds > 0 ? fmt::format("{:.1f}", done / pass.seconds) : ""});
   }
   std::string text = table.render();
+  for (const AnnotationPass& pass : summary.passes)
+    if (const std::optional<double> overhead = pass.overhead())
+      text += fmt::format(
+          "{} pass {}: overhead {:.1f} % of the workers' time ({:.1f} s beside {:.1f} s of "
+          "processor)\n",
+          pass.device, pass.repeat, *overhead, pass.own_cpu_seconds, pass.worker_cpu_seconds);
   if (summary.stopped)
     text += fmt::format("stopped; the same command goes on with {}\n", summary.store);
   return text;
@@ -39,7 +45,10 @@ std::string annotate_json(const AnnotationSummary& summary) {
                       {"passed_over", pass.passed_over},
                       {"seconds", pass.seconds},
                       {"worker_seconds", pass.worker_seconds},
-                      {"build_seconds", pass.build_seconds}});
+                      {"build_seconds", pass.build_seconds},
+                      {"own_cpu_seconds", pass.own_cpu_seconds},
+                      {"worker_cpu_seconds", pass.worker_cpu_seconds},
+                      {"overhead", or_null(pass.overhead())}});
   return to_text({{"schema_version", kSchemaVersion},
                   {"store", summary.store},
                   {"passes", passes},

@@ -7,68 +7,18 @@
 
 #include "src/base/text.h"
 #include "src/report/calibration.h"
+#include "src/report/chart.h"
 #include "src/report/html.h"
 
 namespace edgesage::report {
 namespace {
-
-constexpr double kSide = 340, kMargin = 46;
 
 constexpr std::string_view kStyle =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
     "color:#1c2330;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
     "table{border-collapse:collapse;margin:.6rem 0}td,th{padding:.2rem .7rem;text-align:left;"
     "border-bottom:1px solid #dde2ea}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
-    "svg{margin:.3rem 1rem .3rem 0;max-width:100%}svg text{font:11px system-ui,sans-serif;"
-    "fill:#4a5568}.axis{stroke:#8a94a6;fill:none}.grid{stroke:#e7ebf1}.in{fill:#2867b2;"
-    "fill-opacity:.65}.out{fill:#c4392b}.line{stroke:#2867b2;fill:none;stroke-width:2}"
-    ".bar{fill:#7aa6d8}.note{color:#5b6577}";
-
-std::string figure(double value) {
-  return value != 0 && (std::abs(value) < 0.01 || std::abs(value) >= 1e6)
-             ? fmt::format("{:.2e}", value)
-             : fmt::format("{:.4g}", value);
-}
-
-// Maps [low, high] of the data to the inside of a chart.
-struct Scale {
-  double low = 0, high = 1;
-  [[nodiscard]] double x(double value) const {
-    return kMargin + (value - low) / (high - low) * (kSide - kMargin - 10);
-  }
-  [[nodiscard]] double y(double value) const {
-    return kSide - kMargin - (value - low) / (high - low) * (kSide - kMargin - 10);
-  }
-};
-
-Scale around(double low, double high) {
-  const double margin = std::max(1e-9, 0.05 * (high - low));
-  return {low - margin, high + margin};
-}
-
-std::string chart(std::string_view title, std::string_view x_label, std::string_view body) {
-  const double bottom = kSide - kMargin;
-  return fmt::format(
-      "<svg width=\"{0}\" height=\"{0}\" viewBox=\"0 0 {0} {0}\" role=\"img\" "
-      "aria-label=\"{1}\"><path class=\"axis\" d=\"M{2} 10V{3}H{4}\"/>{5}"
-      "<text x=\"{6}\" y=\"{7}\" text-anchor=\"middle\">{8}</text></svg>",
-      kSide, escaped(title), kMargin, bottom, kSide - 10, body, (kSide + kMargin) / 2, kSide - 8,
-      escaped(x_label));
-}
-
-std::string tick_x(const Scale& scale, double value, std::string_view text) {
-  return fmt::format(
-      "<path class=\"grid\" d=\"M{0:.1f} 10V{1}\"/><text x=\"{0:.1f}\" y=\"{2}\" "
-      "text-anchor=\"middle\">{3}</text>",
-      scale.x(value), kSide - kMargin, kSide - kMargin + 15, text);
-}
-
-std::string tick_y(const Scale& scale, double value, std::string_view text) {
-  return fmt::format(
-      "<path class=\"grid\" d=\"M{0} {1:.1f}H{2}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
-      "text-anchor=\"end\">{5}</text>",
-      kMargin, scale.y(value), kSide - 10, kMargin - 5, scale.y(value) + 4, text);
-}
+    ".note{color:#5b6577}";
 
 // Held-out answer against measurement, both logarithmic, with the diagonal.
 std::string scatter(const CalibratedQuantity& quantity) {
@@ -79,23 +29,15 @@ std::string scatter(const CalibratedQuantity& quantity) {
       high = std::max(high, std::log10(value));
     }
   }
-  const Scale scale = around(low, high);
-  std::string body;
-  for (double power = std::ceil(scale.low); power <= scale.high; ++power) {
-    const std::string text = figure(std::pow(10, power));
-    body += tick_x(scale, power, text) + tick_y(scale, power, text);
-  }
-  body += fmt::format(
-      "<path class=\"axis\" stroke-dasharray=\"4\" d=\"M{:.1f} {:.1f}L{:.1f} "
-      "{:.1f}\"/>",
-      scale.x(scale.low), scale.y(scale.low), scale.x(scale.high), scale.y(scale.high));
+  const ChartScale scale = scale_around(low, high);
+  std::string body = chart_logarithmic_square(scale);
   for (const CalibratedNetwork& network : quantity.networks)
     body += fmt::format(
         "<circle class=\"{}\" r=\"4\" cx=\"{:.1f}\" cy=\"{:.1f}\"><title>{}: "
         "measured {}, held out {}</title></circle>",
         network.inside_90 ? "in" : "out", scale.x(std::log10(network.measured)),
-        scale.y(std::log10(network.held_out)), escaped(network.name), figure(network.measured),
-        figure(network.held_out));
+        scale.y(std::log10(network.held_out)), escaped(network.name),
+        chart_figure(network.measured), chart_figure(network.held_out));
   return chart("held-out answer against measurement", "measured (held-out answer upwards)", body);
 }
 
@@ -109,10 +51,11 @@ std::string residuals(const CalibratedQuantity& quantity) {
         std::clamp(100 * (network.held_out / network.measured - 1), -kMost, kMost - 1e-9);
     ++counts[static_cast<size_t>((error + kMost) / (2 * kMost) * kBins)];
   }
-  const Scale x{-kMost, kMost};
-  const Scale y{0, 1.05 * std::max(1, *std::max_element(counts.begin(), counts.end()))};
+  const ChartScale x{-kMost, kMost};
+  const ChartScale y{0, 1.05 * std::max(1, *std::max_element(counts.begin(), counts.end()))};
   std::string body;
-  for (const double at : {-50, -25, 0, 25, 50}) body += tick_x(x, at, fmt::format("{:+.0f} %", at));
+  for (const double at : {-50, -25, 0, 25, 50})
+    body += chart_tick_x(x, at, fmt::format("{:+.0f} %", at));
   for (int i = 0; i < kBins; ++i) {
     const double left = -kMost + 2 * kMost * i / kBins;
     const int count = counts[static_cast<size_t>(i)];
@@ -129,15 +72,15 @@ std::string curve(const CalibratedQuantity& quantity) {
   double high = 0;
   for (const CalibrationCurvePoint& point : quantity.curve) high = std::max(high, point.median_ape);
   const double last = static_cast<double>(quantity.curve.back().labels + quantity.more);
-  const Scale x{0, last * 1.05}, y{0, std::max(1.0, high * 1.1)};
+  const ChartScale x{0, last * 1.05}, y{0, std::max(1.0, high * 1.1)};
   std::string body, path;
   for (int i = 1; i <= 4; ++i)
-    body += tick_y(y, y.high * i / 4, fmt::format("{:.1f}", y.high * i / 4));
+    body += chart_tick_y(y, y.high * i / 4, fmt::format("{:.1f}", y.high * i / 4));
   for (const CalibrationCurvePoint& point : quantity.curve) {
     const auto labels = static_cast<double>(point.labels);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.x(labels),
                         y.y(point.median_ape));
-    body += tick_x(x, labels, fmt::format("{}", point.labels));
+    body += chart_tick_x(x, labels, fmt::format("{}", point.labels));
     body += fmt::format("<circle class=\"in\" r=\"4\" cx=\"{:.1f}\" cy=\"{:.1f}\"/>", x.x(labels),
                         y.y(point.median_ape));
   }
@@ -171,7 +114,7 @@ std::string worst_table(const CalibratedQuantity& quantity) {
     rows += fmt::format(
         "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
         "class=\"n\">{:+.0f} %</td></tr>",
-        escaped(network.name), figure(network.measured), figure(network.held_out),
+        escaped(network.name), chart_figure(network.measured), chart_figure(network.held_out),
         100 * (network.held_out / network.measured - 1));
   }
   return "<table><tr><th>network</th><th class=\"n\">measured</th><th class=\"n\">held out</th><th "
@@ -237,7 +180,7 @@ std::string protocol_section(const Calibration& calibration) {
 std::string calibration_html(const Calibration& calibration) {
   std::string text = fmt::format(
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}: "
-      "calibration</title><style>{1}</style></head><body><h1>{0}: learnt from "
+      "calibration</title><style>{1}{6}</style></head><body><h1>{0}: learnt from "
       "measurements</h1><p>Predictor {2}; {3} networks to choose from, of {4}. The prior is a "
       "family of virtual devices, closed formulas without any measured number; {5}</p>",
       escaped(calibration.device), kStyle,
@@ -245,7 +188,8 @@ std::string calibration_html(const Calibration& calibration) {
       escaped(join(calibration.spaces, ", ")),
       calibration.warm_start.empty()
           ? "no other device's labels were used."
-          : "warm start with labels of " + escaped(join(calibration.warm_start, ", ")) + ".");
+          : "warm start with labels of " + escaped(join(calibration.warm_start, ", ")) + ".",
+      kChartStyle);
   for (const CalibratedQuantity& quantity : calibration.quantities)
     text += quantity_section(quantity);
   if (!calibration.next.empty()) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/base/csv.h"
 #include "src/base/text.h"
 #include "src/report/json_common.h"
@@ -38,7 +40,59 @@ Json row_json(const AccuracyRow& row) {
   out["left_out"] = row.left_out;
   out["own"] = row.own;
   out["placement"] = row.placement;
+  out["truth"] = or_null(row.truth);
+  out["predicted"] = or_null(row.predicted);
   return out;
+}
+
+Json percents_json(const std::vector<std::optional<double>>& values) {
+  Json out = Json::array();
+  for (const std::optional<double>& value : values) out.push_back(or_null(value));
+  return out;
+}
+
+Json groups_json(const std::vector<ErrorGroup>& groups) {
+  Json out = Json::array();
+  for (const ErrorGroup& group : groups)
+    out.push_back({{"name", group.name},
+                   {"networks", group.networks},
+                   {"mape", group.mape},
+                   {"median_ape", group.median_ape},
+                   {"operators", group.operators},
+                   {"cost_share", or_null(group.cost_share)},
+                   {"operator_error", or_null(group.operator_error)}});
+  return out;
+}
+
+constexpr size_t kWorstInJson = 12;
+
+Json report_json(const TrainingReport& report) {
+  Json epochs = Json::array(), spaces = Json::array(), quantities = Json::array(),
+       settings = Json::object();
+  for (const TrainingEpoch& epoch : report.epochs)
+    epochs.push_back({{"member", epoch.member},
+                      {"epoch", epoch.epoch},
+                      {"loss", epoch.loss},
+                      {"validation_loss", epoch.validation_loss},
+                      {"train_error", percents_json(epoch.train_error)},
+                      {"validation_error", percents_json(epoch.validation_error)}});
+  for (const AccuracyRow& row : report.spaces) spaces.push_back(row_json(row));
+  for (const auto& [name, value] : report.settings) settings[name] = value;
+  for (const TrainedQuantity& quantity : report.quantities) {
+    Json worst = Json::array();
+    for (size_t i = 0; i < std::min(kWorstInJson, quantity.networks.size()); ++i)
+      worst.push_back({{"name", quantity.networks[i].name},
+                       {"truth", quantity.networks[i].truth},
+                       {"predicted", quantity.networks[i].predicted}});
+    quantities.push_back({{"name", quantity.name},
+                          {"networks", quantity.networks.size()},
+                          {"sizes", groups_json(quantity.sizes)},
+                          {"kinds", groups_json(quantity.kinds)},
+                          {"worst", worst}});
+  }
+  return {{"file", report.file},  {"command", text_or_null(report.command)},
+          {"settings", settings}, {"epochs", epochs},
+          {"spaces", spaces},     {"quantities", quantities}};
 }
 
 std::string setting_text(const AccuracyRow& row) {
@@ -108,17 +162,13 @@ std::string train_text(const TrainedPredictor& trained) {
 }
 
 std::string train_json(const TrainedPredictor& trained) {
-  return to_text({{"schema_version", kSchemaVersion},
-                  {"file", trained.file},
-                  {"predictor_id", trained.id},
-                  {"device", trained.device},
-                  {"quantities", trained.quantities},
-                  {"networks", trained.networks},
-                  {"left_out", trained.left_out},
-                  {"file_bytes", trained.file_bytes},
-                  {"seconds", trained.seconds}},
-                 2) +
-         '\n';
+  Json out{{"schema_version", kSchemaVersion}, {"file", trained.file},
+           {"predictor_id", trained.id},       {"device", trained.device},
+           {"quantities", trained.quantities}, {"networks", trained.networks},
+           {"left_out", trained.left_out},     {"file_bytes", trained.file_bytes},
+           {"seconds", trained.seconds}};
+  if (trained.report) out["report"] = report_json(*trained.report);
+  return to_text(out, 2) + '\n';
 }
 
 std::string evaluate_text(const AccuracyTable& table) {
@@ -134,6 +184,10 @@ std::string evaluate_text(const AccuracyTable& table) {
     worst.add({network.name, network.quantity, decimal(network.truth), decimal(network.predicted),
                figure(100 * (network.predicted / network.truth - 1), 1)});
   if (!worst.empty()) text += '\n' + worst.render();
+  TextTable unanswered({"no answer", "device", "space", "why"}, 100);
+  for (const UnansweredFile& file : table.unanswered)
+    unanswered.add({shown(file.file, 60), file.device, file.space, shown(file.reason, 100)});
+  if (!unanswered.empty()) text += '\n' + unanswered.render();
   text +=
       fmt::format("\n{} test networks; {} labels left out\n", table.test_networks, table.left_out);
   return text;
@@ -144,7 +198,8 @@ std::string evaluate_markdown(const AccuracyTable& table) {
 }
 
 std::string evaluate_json(const AccuracyTable& table) {
-  Json rows = Json::array(), attribution = Json::array(), worst = Json::array();
+  Json rows = Json::array(), attribution = Json::array(), worst = Json::array(),
+       unanswered = Json::array();
   for (const AccuracyRow& row : table.rows) rows.push_back(row_json(row));
   for (const AttributionAccuracy& row : table.attribution)
     attribution.push_back({{"device", row.device},
@@ -157,14 +212,30 @@ std::string evaluate_json(const AccuracyTable& table) {
                      {"quantity", network.quantity},
                      {"truth", network.truth},
                      {"predicted", network.predicted}});
+  for (const UnansweredFile& file : table.unanswered)
+    unanswered.push_back({{"file", file.file},
+                          {"device", file.device},
+                          {"space", file.space},
+                          {"reason", file.reason}});
   return to_text({{"schema_version", kSchemaVersion},
                   {"rows", rows},
                   {"attribution", attribution},
                   {"worst", worst},
+                  {"unanswered", unanswered},
                   {"test_networks", table.test_networks},
                   {"left_out", table.left_out}},
                  2) +
          '\n';
+}
+
+std::string predictions_csv(const AccuracyTable& table) {
+  std::string text = "quantity,space,name,operators,kinds,truth,predicted,lo,hi,in_range\n";
+  for (const PredictedNetwork& network : table.networks)
+    text += fmt::format("{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}\n", network.quantity,
+                        csv_cell(network.space), csv_cell(network.name), network.operators,
+                        network.kinds, network.truth, network.predicted, network.lo, network.hi,
+                        network.in_range ? 1 : 0);
+  return text;
 }
 
 std::string evaluate_csv(const AccuracyTable& table) {

@@ -14,10 +14,14 @@ namespace edgesage::report {
 
 [[nodiscard]] std::string train_text(const TrainedPredictor& trained);
 [[nodiscard]] std::string train_json(const TrainedPredictor& trained);
+// The page of TrainedPredictor::report; empty without one. Asks nothing of elsewhere.
+[[nodiscard]] std::string training_html(const TrainedPredictor& trained);
 
 [[nodiscard]] std::string evaluate_text(const AccuracyTable& table);
 [[nodiscard]] std::string evaluate_markdown(const AccuracyTable& table);
 [[nodiscard]] std::string evaluate_json(const AccuracyTable& table);
 [[nodiscard]] std::string evaluate_csv(const AccuracyTable& table);
+// AccuracyTable::networks, one a line.
+[[nodiscard]] std::string predictions_csv(const AccuracyTable& table);
 
 }  // namespace edgesage::report

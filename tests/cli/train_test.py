@@ -1,12 +1,14 @@
 """`edgesage train`: the feature file, checkpoints and progress as users meet them."""
 
 import csv
+import math
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from support import TOOL, ToolTest, run
@@ -73,8 +75,60 @@ class Train(ToolTest):
         self.assertIn("made from other labels; it is made anew", again.err)
 
     def test_an_output_that_cannot_be_is_told_first(self):
-        answer = self.check(self.train("none/file"), 2)
-        self.assertIn("make it first", answer.err)
+        for more in (["none/file"], ["file", "--report", self.dir / "none" / "page.html"]):
+            answer = self.check(self.train(*more), 2)
+            self.assertIn("make it first", answer.err)
+
+    def test_a_report_shows_what_json_says_and_changes_nothing(self):
+        page = self.dir / "report <1>.html"
+        answer = self.check(self.train("second", "--report", page, "--format", "json"), 0).json()
+        self.assertEqual(self.bytes_of("first"), self.bytes_of("second"))
+        text = page.read_text()
+        root = ElementTree.fromstring(text.replace("<!DOCTYPE html>", ""))
+        # Nothing is asked of elsewhere: no address in attributes or style.
+        for element in root.iter():
+            self.assertFalse({"src", "href", "action", "data"} & set(element.attrib), element.tag)
+        self.assertNotRegex(text, r"https?:|url\(|@import|nan")
+        rows = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+        report = answer["report"]
+        self.assertIn("report <1>.html'", report["command"])
+        self.assertIn(report["command"], "".join(root.itertext()))
+        self.assertEqual([epoch["epoch"] for epoch in report["epochs"]], [1, 2, 3])
+        for epoch in report["epochs"]:
+            self.assertGreater(epoch["validation_loss"], 0)
+            self.assertGreater(epoch["validation_error"][0], 0)
+        self.assertEqual({row["space"] for row in report["spaces"]}, {"all", "keyword-sound"})
+        for space in report["spaces"]:
+            self.assertIn([space["space"], str(space["n_test"]), f"{space['mape']:.2f}",
+                           f"{space['median_ape']:.2f}", f"{space['p95_ape']:.2f}",
+                           f"{space['within_10']:.1f}", f"{space['coverage_90']:.1f}",
+                           f"{space['half_width_90']:.1f}", f"{space['flagged']:.1f}"], rows)
+        quantity, = report["quantities"]
+        self.assertEqual(quantity["name"], "latency_ms")
+        self.assertEqual(sum(size["networks"] for size in quantity["sizes"]), quantity["networks"])
+        for group in quantity["sizes"] + quantity["kinds"]:
+            self.assertIn([group["name"], str(group["networks"]), f"{group['mape']:.2f}",
+                           f"{group['median_ape']:.2f}"], rows)
+        for worst in quantity["worst"]:
+            self.assertTrue(any(row[0] == worst["name"] for row in rows), worst["name"])
+        errors = [abs(math.log(w["predicted"] / w["truth"])) for w in quantity["worst"]]
+        self.assertEqual(errors, sorted(errors, reverse=True))
+        self.assertIn(["seed", "1"], rows)
+
+    def test_the_same_errors_are_in_the_predictions_of_evaluate(self):
+        answer = self.check(self.train("second", "--report", self.dir / "page.html", "--format",
+                                       "json"), 0).json()
+        self.check(run("evaluate", "--labels", self.labels, "--predictor", self.dir / "second",
+                       "--calibration-share", 0.3, "--predictions", self.dir / "p.csv"), 0)
+        with open(self.dir / "p.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        errors = [100 * abs(float(row["predicted"]) / float(row["truth"]) - 1) for row in rows]
+        whole, = [row for row in answer["report"]["spaces"] if row["space"] == "all"]
+        self.assertEqual(len(rows), whole["n_test"])
+        self.assertAlmostEqual(sum(errors) / len(errors), whole["mape"], places=2)
+        for row in rows:
+            self.assertLess(float(row["lo"]), float(row["predicted"]))
+            self.assertTrue(row["kinds"])
 
     def start(self, output, checkpoint):
         command = ["train", "--labels", self.labels, "-o", self.dir / output, *QUICK, "--epochs",

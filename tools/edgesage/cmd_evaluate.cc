@@ -5,6 +5,7 @@
 #include "src/app/evaluate.h"
 #include "src/app/many_spaces.h"
 #include "src/app/protocol.h"
+#include "src/base/file.h"
 #include "src/base/text.h"
 #include "src/report/compression.h"
 #include "src/report/few_shot.h"
@@ -114,8 +115,8 @@ void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
     command.add_option(flag, value, what)->type_name(type)->group(kGroup);
   };
   option("--setting", request.settings,
-         "random, left-out (each space in turn), curve (over --count networks) or ablation; "
-         "default: random and left-out",
+         "random, left-out (each space in turn), curve (over --count networks), ablation, or "
+         "real-files (measured now on each --board); default: random and left-out",
          "NAME");
   option("--own", request.own, "Networks of the left-out space to learn from; default: 0 10 30 100",
          "N");
@@ -124,6 +125,12 @@ void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
          "N");
   option("--baseline-epochs", request.baseline_epochs,
          "Of perfsage-1 and brp-nas, which run where --model names them", "N");
+  if (const char* data = std::getenv("EDGESAGE_DATA_DIR"))
+    request.real_models = std::filesystem::path(data) / "models";
+  option("--models", request.real_models,
+         "Of real-files: folder of published models with its index.csv; default: models of "
+         "EDGESAGE_DATA_DIR",
+         "DIR");
   option("--members", request.training.members, "Networks of the ensemble", "N");
   option("--epochs", request.training.epochs, "Passes over the training networks", "N");
   option("--hidden", request.training.hidden, "Width of the layers", "N");
@@ -133,6 +140,7 @@ void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
 // What the flags of all protocols say of this one.
 void take_over(const app::ProtocolRequest& from, app::ManySpacesRequest& to) {
   to.labels.assign(from.sets.begin(), from.sets.end());
+  to.devices = from.boards;
   to.counts = from.counts;
   to.models = from.models;
   to.first_seed = std::max<int64_t>(1, from.first_seed);
@@ -155,6 +163,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
     app::ProtocolRequest protocol;
     app::CompressionRequest compression;
     app::ManySpacesRequest many_spaces;
+    std::string predictions;
     std::string format = "text";
   };
   auto options = std::make_shared<Options>();
@@ -165,6 +174,11 @@ Run declare_evaluate(CLI::App& command, Session& session) {
                   "Predictor file; default: the one that is installed for the device")
       ->type_name("FILE");
   command.add_flag("--bfloat16", request.bfloat16, "Weights of the predictor in bfloat16");
+  command
+      .add_option("--predictions", options->predictions,
+                  "CSV of every network that was tested: its label, answer and interval; not of "
+                  "protocols")
+      ->type_name("FILE");
   add_split_flags(command, request.split);
   add_protocol_flags(command, options->protocol);
   add_compression_flags(command, options->compression);
@@ -196,6 +210,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
     if (options->protocol.protocol == app::kManySpaces) {
       app::ManySpacesRequest& many = options->many_spaces;
       take_over(options->protocol, many);
+      many.predictor = options->request.predictor;
       many.training.threads = options->request.labels.threads;
       many.training.split = options->request.split;
       const auto table = app::evaluate_many_spaces(session.context(), many);
@@ -215,6 +230,10 @@ Run declare_evaluate(CLI::App& command, Session& session) {
     }
     const auto table = app::evaluate(session.context(), options->request);
     if (!table) return session.fail(table.error());
+    if (!options->predictions.empty())
+      if (const Status written = write_text(options->predictions, report::predictions_csv(*table));
+          !written)
+        return session.fail(written.error());
     return write_accuracy(*table, options->format, session);
   };
 }

@@ -1,5 +1,7 @@
 #include "src/app/train.h"
+#include "src/base/file.h"
 #include "src/report/learn.h"
+#include "tools/edgesage/command_line.h"
 #include "tools/edgesage/commands.h"
 #include "tools/edgesage/format_flag.h"
 #include "tools/edgesage/label_flags.h"
@@ -70,6 +72,11 @@ Run declare_train(CLI::App& command, Session& session) {
                   "Time between two writes of it")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
+  command
+      .add_option("--report", request.report,
+                  "A page (HTML) about the training: loss by epoch, predicted against true, errors "
+                  "by space, size and kind of operator; of the networks held out")
+      ->type_name("FILE");
   add_format(command, options->format, {"text", "json"});
   session.add_devices(command);
   command.footer(
@@ -79,12 +86,18 @@ Run declare_train(CLI::App& command, Session& session) {
     options->request.training.threads = options->request.labels.threads;
     const std::unique_ptr<Ranks> ranks = join_ranks();
     options->request.ranks = ranks.get();
+    options->request.command = command_line();
     const auto trained = app::train(session.context(), options->request);
     if (!trained) {
       const int code = session.fail(trained.error());
       return interrupted() ? kInterrupted : code;
     }
     if (ranks != nullptr && ranks->rank() != 0) return 0;
+    if (trained->report)
+      if (const Status written =
+              write_text(options->request.report, report::training_html(*trained));
+          !written)
+        return session.fail(written.error());
     return session.write(options->format == "json" ? report::train_json(*trained)
                                                    : report::train_text(*trained));
   };

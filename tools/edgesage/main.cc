@@ -9,6 +9,7 @@
 
 #include "src/app/instruction_set.h"
 #include "src/base/text.h"
+#include "tools/edgesage/command_line.h"
 #include "tools/edgesage/commands.h"
 
 namespace edgesage::cli {
@@ -124,6 +125,7 @@ int run(int argc, char** argv) {
   if (const auto rest = command->remaining(); !rest.empty())
     return unknown_argument(*command, rest.front(), name);
   handle_interrupts();
+  remember_command_line(arguments);
   if (const Status chosen = app::choose_instruction_set(); !chosen)
     return usage_error(chosen.error().to_string(), name);
   for (const auto& [parser, body] : runs)
