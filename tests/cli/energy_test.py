@@ -20,13 +20,13 @@ class Energy(ToolTest):
                      "--format", "json")
         return self.check(answer, 0).json()["measurements"][0]
 
-    def test_without_a_sensor_it_is_null_with_a_reason(self):
+    def test_m02_without_a_sensor_it_is_null_with_a_reason(self):
         entry = self.measure(self.dir)
         self.assertIsNone(entry["energy_mj"])
         self.assertIn("rapl", entry["missing"]["energy_mj"])
         self.assertIsNotNone(entry["latency_ms"])
 
-    def test_a_stuck_counter_is_null_with_a_reason(self):
+    def test_m02_a_stuck_counter_is_null_with_a_reason(self):
         zone = self.dir / "class" / "powercap" / "intel-rapl:0"
         zone.mkdir(parents=True)
         for name, text in (("name", "package-0"), ("energy_uj", "1000"),
@@ -41,7 +41,7 @@ class Energy(ToolTest):
         self.assertIsNone(entry["energy_mj"])
         self.assertIn("another device", entry["missing"]["energy_mj"])
 
-    def test_a_counter_that_wraps_gives_energy(self):
+    def test_m02_a_counter_that_wraps_gives_energy(self):
         """The counter follows the processor time of the worker: a machine of 5 W a busy core and 1 W
         idle, whose counter begins anew again and again."""
         zone = self.dir / "class" / "powercap" / "intel-rapl:0"

@@ -24,7 +24,7 @@ class Measure(ToolTest):
         self.assertIsNone(entry["host_fingerprint"])
         self.assertTrue(entry["operators"])
 
-    def test_this_computer_gives_a_series_with_its_protocol(self):
+    def test_m04_this_computer_gives_a_series_with_its_protocol_and_the_first_call(self):
         path = self.network()
         answer = self.check(run("measure", path, "--device", "host-litert", "--option",
                                 "max_time_ms=200", "--option", "min_time_ms=50", "--format",
@@ -36,6 +36,7 @@ class Measure(ToolTest):
         self.assertLessEqual(latency["min"], latency["p10"])
         self.assertLessEqual(latency["p10"], latency["p50"])
         self.assertLessEqual(latency["p50"], latency["p90"])
+        self.assertGreater(latency["first"], 0)  # cold and steady are two figures
         self.assertEqual(latency["runs"], len(entry["samples_ms"]))
         self.assertTrue(entry["protocol"])
         self.assertTrue(entry["environment"])
@@ -134,7 +135,7 @@ class Measure(ToolTest):
                                 "no_such_option=1"), 2)
         self.assertIn("no_such_option", answer.err)
 
-    def test_a_missing_runtime_is_named_with_its_remedy(self):
+    def test_m01_a_missing_runtime_is_named_with_its_remedy(self):
         home = self.dir / "home"
         (home / "devices").mkdir(parents=True)
         (home / "devices" / "gone.toml").write_text(
@@ -143,9 +144,12 @@ class Measure(ToolTest):
             'what = "the gone runtime"\nremedy = "run ./dev setup"\n'
             '[[device]]\nname = "gone"\ndescription = "gone"\ntarget = "litert-xnnpack"\n')
         environment = {"EDGESAGE_HOME": str(home)}
-        answer = self.check(run("measure", self.network(), "--device", "gone", env=environment), 5)
-        self.assertIn("the gone runtime", answer.err)
-        self.assertIn("./dev setup", answer.err)
+        for command in (["measure", self.network()],
+                        ["calibrate", "--budget", "30", "--predictor", self.dir / "gone.edgesage"]):
+            answer = self.check(run(*command, "--device", "gone", env=environment, cwd=self.dir), 5)
+            self.assertIn("the gone runtime", answer.err)
+            self.assertIn("./dev setup", answer.err)
+        self.assertFalse((self.dir / "gone.edgesage").exists())
         listed = self.check(run("devices", "--format", "json", env=environment), 0).json()
         self.assertFalse(listed["devices"][0]["measure"]["possible"])
         self.assertIn("./dev setup", listed["devices"][0]["measure"]["reason"])

@@ -25,7 +25,7 @@ using test::weights;
 
 constexpr ElementType kFloat = ElementType::kFloat;
 
-TEST(OnnxConvert, O08BodiesAreSubgraphsWithWhatTheyCapture) {
+TEST(OnnxConvert, O08_BodiesAreSubgraphsWithWhatTheyCapture) {
   OnnxGraph with("with"), without("without");
   with.initializer(weights("w", {4, 3, 3, 3}))
       .node("Conv", {"x", "w"}, {"a"}, {attr("pads", {1, 1, 1, 1})})
@@ -71,7 +71,7 @@ OnnxGraph loop(bool constant_trips) {
   return net;
 }
 
-TEST(OnnxConvert, O08AConstantTripCountIsKept) {
+TEST(OnnxConvert, O08_AConstantTripCountIsKept) {
   const Graph known = read(loop(true));
   ASSERT_EQ(known.main().operators.size(), 1U);
   EXPECT_EQ(known.main().operators[0].kind, OpKind::kWhile);

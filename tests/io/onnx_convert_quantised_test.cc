@@ -45,7 +45,7 @@ OnnxGraph quantised(bool qdq) {
       .node("QuantizeLinear", {"r", "ys", "yz"}, {"y"});
 }
 
-TEST(OnnxConvert, O10QdqAndQLinearConvAreOneQuantisedConvolution) {
+TEST(OnnxConvert, O10_QdqAndQLinearConvAreOneQuantisedConvolution) {
   for (const bool qdq : {true, false}) {
     const Graph graph = read(quantised(qdq));
     EXPECT_EQ(summary(graph), qdq ? "CONV_2D RELU 1,6,6,4" : "CONV_2D 1,6,6,4");
@@ -67,7 +67,7 @@ TEST(OnnxConvert, O10QdqAndQLinearConvAreOneQuantisedConvolution) {
 }
 
 // One DequantizeLinear read by two nodes, and a Transpose between node and QuantizeLinear.
-TEST(OnnxConvert, O10SharedAndMovedQuantisationIsSeenThrough) {
+TEST(OnnxConvert, O10_SharedAndMovedQuantisationIsSeenThrough) {
   OnnxGraph net;
   net.input("x", ElementType::kInt8, {{1, 8, 8, 4}})
       .initializer(onnx_floats("s", {}, {0.5F}))
@@ -86,7 +86,7 @@ TEST(OnnxConvert, O10SharedAndMovedQuantisationIsSeenThrough) {
   EXPECT_EQ(summary(read(net)), "CONV_2D 1,8,8,4 | ADD 1,8,8,4");
 }
 
-TEST(OnnxConvert, O10QuantisingOnTheFlyIsOneHybridLayer) {
+TEST(OnnxConvert, O10_QuantisingOnTheFlyIsOneHybridLayer) {
   OnnxGraph net;
   net.input("x", kFloat, {{2, 16}})
       .initializer(onnx_int32s("w", ElementType::kInt8, {16, 8}, std::vector<int32_t>(128)))

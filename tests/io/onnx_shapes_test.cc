@@ -123,8 +123,8 @@ TEST(OnnxShapes, OpenBatchIsOneAndSaid) {
   EXPECT_EQ(unknown[2].axis, -1);
 }
 
-// O03: a batch changes open first dimensions, not a table that happens to be an input.
-TEST(OnnxShapes, BatchLeavesFixedDimensionsAlone) {
+// A batch changes open first dimensions, not a table that happens to be an input.
+TEST(OnnxShapes, O03_BatchLeavesFixedDimensionsAlone) {
   OnnxGraph graph;
   graph.input("x", kFloat, {{"N", 3}})
       .input("anchors", kFloat, {{4}})
@@ -136,8 +136,8 @@ TEST(OnnxShapes, BatchLeavesFixedDimensionsAlone) {
   EXPECT_TRUE(typed.inferred.warnings.empty());
 }
 
-// O02: sizes that are accepted are used; names that do not exist are errors that name what does.
-TEST(OnnxShapes, UnknownNamesAreErrorsThatListTheKnownOnes) {
+// Sizes that are accepted are used; names that do not exist are errors that name what does.
+TEST(OnnxShapes, O02_UnknownNamesAreErrorsThatListTheKnownOnes) {
   OnnxGraph graph;
   graph.input("image", kFloat, {{"N", 3, "H", "W"}})
       .input("w", kFloat, {{3}})
@@ -189,8 +189,8 @@ TEST(OnnxShapes, ReplacedShapesOutrankWhatTheFileSaysBehindThem) {
   EXPECT_EQ(infer(OnnxModel(graph)).type("y"), "float [1, 8, 112, 112]");
 }
 
-// O11: inference goes on behind an operator that is not known.
-TEST(OnnxShapes, ValueInfoCarriesPastUnknownOperators) {
+// Inference goes on behind an operator that is not known.
+TEST(OnnxShapes, O11_ValueInfoCarriesPastUnknownOperators) {
   OnnxGraph graph;
   graph.input("x", kFloat, {{1, 3}})
       .node("Mystery", {"x"}, {"m"}, {}, {.name = "", .domain = "com.example", .overload = ""})
