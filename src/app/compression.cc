@@ -74,8 +74,8 @@ class Setting {
     if (arm == "random") search.method = "random";
     if (arm != "hardware" && arm != "estimator") EDGESAGE_RETURN_IF_ERROR(share_labels(arm));
     EDGESAGE_ASSIGN_OR_RETURN(const SearchReport report, app::search(context_, search));
-    if (report.stopped) return std::optional<CompressionArm>();
     EDGESAGE_RETURN_IF_ERROR(keep_cost(arm, report));
+    if (report.stopped) return std::optional<CompressionArm>();
     return judge(arm, report);
   }
 
@@ -93,13 +93,27 @@ class Setting {
     return {};
   }
 
-  // Runs and time of the search itself: a resumed one has done less of both.
-  Status keep_cost(const std::string& arm, const SearchReport& report) {
-    const auto file = directory_ / arm / "cost.json";
+  std::filesystem::path cost_file(const std::string& arm) const {
+    return directory_ / arm / "cost.json";
+  }
+  Result<Json> cost_of(const std::string& arm) const {
     std::error_code ignored;
-    if (std::filesystem::exists(file, ignored)) return {};
-    return write_text(
-        file, to_text({{"device_runs", report.device_runs}, {"seconds", report.seconds}}) + "\n");
+    const std::filesystem::path file = cost_file(arm);
+    if (!std::filesystem::exists(file, ignored)) return Json{{"finished", false}};
+    EDGESAGE_ASSIGN_OR_RETURN(const std::string text, read_text(file, ErrorCode::kBadStore));
+    return parse_json(text, file.string(), ErrorCode::kBadStore);
+  }
+
+  // Runs and time of the search itself, summed over its pieces where it was interrupted. What is
+  // asked once more when it has finished is none of it.
+  Status keep_cost(const std::string& arm, const SearchReport& report) {
+    EDGESAGE_ASSIGN_OR_RETURN(const Json before, cost_of(arm));
+    const auto finished = before.find("finished");
+    if (finished == before.end() || *finished != false) return {};
+    const Json now{{"device_runs", json_int(before, "device_runs", 0) + report.device_runs},
+                   {"seconds", json_number(before, "seconds", 0) + report.seconds},
+                   {"finished", !report.stopped}};
+    return write_text(cost_file(arm), to_text(now) + "\n");
   }
 
   Genome genome_of(const SearchPoint& point) const {
@@ -158,9 +172,7 @@ class Setting {
     row.seed = static_cast<int64_t>(seed_);
     row.evaluations = report.evaluations;
     row.front = static_cast<int64_t>(chosen.size());
-    EDGESAGE_ASSIGN_OR_RETURN(const std::string text,
-                              read_text(directory_ / arm / "cost.json", ErrorCode::kBadStore));
-    EDGESAGE_ASSIGN_OR_RETURN(const Json cost, parse_json(text, "cost.json", ErrorCode::kBadStore));
+    EDGESAGE_ASSIGN_OR_RETURN(const Json cost, cost_of(arm));
     row.device_runs = json_int(cost, "device_runs", 0);
     row.seconds = json_number(cost, "seconds", 0);
     std::vector<double> latency, second;
