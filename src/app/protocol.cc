@@ -200,6 +200,21 @@ Result<std::vector<MeasuredSet>> load_sets(const Context& context, const Protoco
   return sets;
 }
 
+// The run without the models that `done` knows. A teacher is fitted for its pupil all the same.
+template <class Done>
+FewShotRun without_done(const FewShotRun& run, const Done& done) {
+  FewShotRun missing = run;
+  missing.taught = run.taught && !done("taught");
+  missing.brp_nas = run.brp_nas && !done("brp-nas");
+  missing.process = missing.taught || (run.process && !done("process"));
+  std::erase_if(missing.controls, done);
+  return missing;
+}
+
+bool nothing_in(const FewShotRun& run) {
+  return !run.process && !run.taught && !run.brp_nas && run.controls.empty();
+}
+
 // Every board of the set with enough networks.
 Status run_boards(const Context& context, const MeasuredSet& set, const ProtocolRequest& request,
                   const FewShotRun& run, std::vector<FewShotRow>& rows) {
@@ -211,13 +226,16 @@ Status run_boards(const Context& context, const MeasuredSet& set, const Protocol
     context.report(static_cast<int64_t>(b), static_cast<int64_t>(set.boards.size()), board.device);
     const auto measured = std::count_if(board.labels.begin(), board.labels.end(),
                                         [](double label) { return !std::isnan(label); });
-    const bool done = std::any_of(rows.begin(), rows.end(), [&](const FewShotRow& row) {
-      return row.set == set.id && row.device == board.device;
+    if (measured < kLeastNetworks || !chosen(request.boards, board.device)) continue;
+    const FewShotRun missing = without_done(run, [&](const std::string& model) {
+      return std::any_of(rows.begin(), rows.end(), [&](const FewShotRow& row) {
+        return row.set == set.id && row.device == board.device && row.model == model;
+      });
     });
-    if (measured < kLeastNetworks || done || !chosen(request.boards, board.device)) continue;
+    if (nothing_in(missing)) continue;
     if (context.stop_wanted()) return {};
     EDGESAGE_ASSIGN_OR_RETURN(std::vector<FewShotRow> fresh,
-                              run_leave_group_out(set, b, library, run));
+                              run_leave_group_out(set, b, library, missing));
     rows.insert(rows.end(), fresh.begin(), fresh.end());
     if (!request.results.empty())
       EDGESAGE_RETURN_IF_ERROR(write_few_shot_rows(rows, request.results));
@@ -284,9 +302,6 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
   if (set.id == kNcnn) return run_boards(context, set, request, run, rows);
   std::map<DrawKey, bool> done;
   for (const FewShotRow& row : rows) done[key_of(row)] = true;
-  std::vector<std::string> costly{"process"};
-  if (run.taught) costly.emplace_back("taught");
-  if (run.brp_nas) costly.emplace_back("brp-nas");
 
   const std::vector<FewShotTask> tasks = tasks_of(set, protocol, request);
   std::map<size_t, DeviceLibrary> libraries;  // by quantity of the pool
@@ -306,18 +321,18 @@ Status run_set(const Context& context, const MeasuredSet& set, const Protocol& p
           .seed = task.seed,
           .left_out = task.left_out,
           .own = task.own};
-      const bool known = std::ranges::all_of(costly, [&](const std::string& model) {
+      const FewShotRun missing = without_done(run, [&](const std::string& model) {
         wanted.model = model;
         return done.contains(key_of(wanted));
       });
-      if (known || !chosen(request.boards, board.device)) continue;
+      if (nothing_in(missing) || !chosen(request.boards, board.device)) continue;
       if (context.stop_wanted()) return {};
       if (!libraries.contains(board.quantity))
         libraries[board.quantity] = make_device_library(set.pool.few_shot[board.quantity],
                                                         static_cast<int32_t>(request.devices),
                                                         request.seed, request.threads);
       EDGESAGE_ASSIGN_OR_RETURN(std::vector<FewShotRow> fresh,
-                                run_few_shot(set, b, libraries.at(board.quantity), task, run));
+                                run_few_shot(set, b, libraries.at(board.quantity), task, missing));
       for (FewShotRow& row : fresh)
         if (!done.contains(key_of(row))) rows.push_back(std::move(row));
       if (!request.results.empty())

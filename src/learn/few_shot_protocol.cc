@@ -248,6 +248,32 @@ Result<FewShotRow> run_brp_nas(const MeasuredSet& set, size_t board, const FewSh
   return row;
 }
 
+// The process, and the network that it teaches where one is wanted.
+Result<std::vector<FewShotRow>> run_process(const MeasuredSet& set, size_t board,
+                                            const DeviceLibrary& library, const FewShotTask& task,
+                                            const FewShotRun& run, const FewShotDraw& draw,
+                                            const DrawLabels& labels) {
+  const size_t quantity = set.boards[board].quantity;
+  FewShotRow row = row_of(set, board, task, draw, "process");
+  const Clock::time_point start = Clock::now();
+  EDGESAGE_ASSIGN_OR_RETURN(
+      const FewShotFit fit,
+      fit_few_shot(set.pool.few_shot[quantity], library, labels.network, labels.y, run.options));
+  row.seconds = seconds_since(start);
+  row.smoother_share = fit.smoother_share;
+  judge(set, board, draw, process_answers(fit, labels.y), row);
+  std::vector<FewShotRow> rows{std::move(row)};
+  if (!run.taught) return rows;
+  FewShotRow taught = row_of(set, board, task, draw, "taught");
+  const Clock::time_point begin = Clock::now();
+  EDGESAGE_ASSIGN_OR_RETURN(const Answers answers,
+                            taught_answers(set, quantity, fit, draw, labels, run));
+  taught.seconds = seconds_since(begin);
+  judge(set, board, draw, answers, taught);
+  rows.push_back(std::move(taught));
+  return rows;
+}
+
 }  // namespace
 
 bool brp_nas_learns(const MeasuredSet& set) {
@@ -279,24 +305,9 @@ Result<std::vector<FewShotRow>> run_few_shot(const MeasuredSet& set, size_t boar
                                              const FewShotRun& run) {
   const FewShotDraw draw = draw_rows(set, board, library, task, run.without_twins);
   const DrawLabels labels = labels_of_draw(set, board, draw);
-  const size_t quantity = set.boards[board].quantity;
-  FewShotRow row = row_of(set, board, task, draw, "process");
-  const Clock::time_point start = Clock::now();
-  EDGESAGE_ASSIGN_OR_RETURN(
-      const FewShotFit fit,
-      fit_few_shot(set.pool.few_shot[quantity], library, labels.network, labels.y, run.options));
-  row.seconds = seconds_since(start);
-  row.smoother_share = fit.smoother_share;
-  judge(set, board, draw, process_answers(fit, labels.y), row);
-  std::vector<FewShotRow> rows{std::move(row)};
-  if (run.taught) {
-    FewShotRow taught = row_of(set, board, task, draw, "taught");
-    const Clock::time_point begin = Clock::now();
-    EDGESAGE_ASSIGN_OR_RETURN(const Answers answers,
-                              taught_answers(set, quantity, fit, draw, labels, run));
-    taught.seconds = seconds_since(begin);
-    judge(set, board, draw, answers, taught);
-    rows.push_back(std::move(taught));
+  std::vector<FewShotRow> rows;
+  if (run.process || run.taught) {
+    EDGESAGE_ASSIGN_OR_RETURN(rows, run_process(set, board, library, task, run, draw, labels));
   }
   if (run.brp_nas && brp_nas_learns(set)) {
     EDGESAGE_ASSIGN_OR_RETURN(rows.emplace_back(), run_brp_nas(set, board, draw, task));
@@ -322,7 +333,8 @@ Result<std::vector<FewShotRow>> run_leave_group_out(const MeasuredSet& set, size
     measured.push_back(r);
     draws[set.rows[r].group].test.push_back(r);
   }
-  std::vector<std::string> models{"process"};
+  std::vector<std::string> models;
+  if (run.process) models.emplace_back("process");
   models.insert(models.end(), run.controls.begin(), run.controls.end());
   std::vector<std::vector<double>> predicted(models.size());
   std::vector<double> truth;
@@ -335,7 +347,7 @@ Result<std::vector<FewShotRow>> run_leave_group_out(const MeasuredSet& set, size
     const DrawLabels labels = labels_of_draw(set, board, draw);
     for (size_t m = 0; m < models.size(); ++m) {
       std::vector<double> answers;
-      if (m == 0) {
+      if (models[m] == "process") {
         EDGESAGE_ASSIGN_OR_RETURN(FewShotFit fit, fit_few_shot(set.pool.few_shot[quantity], library,
                                                                labels.network, labels.y, options));
         answers = std::move(fit.log_cost);

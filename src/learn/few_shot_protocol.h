@@ -65,6 +65,7 @@ struct FewShotRow {
 struct FewShotRun {
   FewShotOptions options;
   bool without_twins = true;
+  bool process = true;                // false: the others alone, without `taught`
   std::vector<std::string> controls;  // by name, of src/learn/controls.h
   bool taught = false;
   bool brp_nas = false;  // only where brp_nas_learns(set)

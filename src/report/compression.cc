@@ -31,6 +31,28 @@ std::vector<std::string> cells(const CompressionArm& row) {
           figure(row.gap_closed, 1)};
 }
 
+Json row_json(const CompressionArm& row) {
+  return {{"network", row.network},
+          {"device", row.device},
+          {"arm", row.arm},
+          {"seed", row.seed},
+          {"evaluations", row.evaluations},
+          {"device_runs", row.device_runs},
+          {"seconds", row.seconds},
+          {"front", row.front},
+          {"mape", or_null(row.mape)},
+          {"hypervolume", row.hypervolume},
+          {"of_hardware", row.of_hardware},
+          {"noise_percent", or_null(row.noise_percent)},
+          {"gap_closed", or_null(row.gap_closed)}};
+}
+
+Json rows_json(const CompressionTable& table) {
+  Json rows = Json::array();
+  for (const CompressionArm& row : table.rows) rows.push_back(row_json(row));
+  return rows;
+}
+
 }  // namespace
 
 std::string compression_text(const CompressionTable& table) {
@@ -56,26 +78,13 @@ std::string compression_markdown(const CompressionTable& table) {
 }
 
 std::string compression_json(const CompressionTable& table) {
-  Json rows = Json::array();
-  for (const CompressionArm& row : table.rows)
-    rows.push_back({{"network", row.network},
-                    {"device", row.device},
-                    {"arm", row.arm},
-                    {"seed", row.seed},
-                    {"evaluations", row.evaluations},
-                    {"device_runs", row.device_runs},
-                    {"seconds", row.seconds},
-                    {"front", row.front},
-                    {"mape", or_null(row.mape)},
-                    {"hypervolume", row.hypervolume},
-                    {"of_hardware", row.of_hardware},
-                    {"noise_percent", or_null(row.noise_percent)},
-                    {"gap_closed", or_null(row.gap_closed)}});
   return to_text({{"schema_version", kSchemaVersion},
-                  {"rows", std::move(rows)},
+                  {"rows", rows_json(table)},
                   {"unfinished", table.unfinished}},
                  2) +
          "\n";
 }
+
+std::string compression_csv(const CompressionTable& table) { return rows_csv(rows_json(table)); }
 
 }  // namespace edgesage::report

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -78,6 +79,39 @@ std::vector<const Column*> columns_of(const FewShotTable& table) {
   return columns;
 }
 
+Json row_json(const Row& row) {
+  return {{"set", row.set},
+          {"device", row.device},
+          {"quantity", row.quantity},
+          {"model", row.model},
+          {"draw", row.draw},
+          {"left_out", row.left_out.empty() ? Json(nullptr) : Json(row.left_out)},
+          {"own", row.own},
+          {"n_train", row.labels},
+          {"n_test", row.n_test},
+          {"seeds", row.seeds},
+          {"mape", row.mape},
+          {"median_ape", row.median_ape},
+          {"p95_ape", row.p95_ape},
+          {"within_1", row.within_1},
+          {"within_5", row.within_5},
+          {"within_10", row.within_10},
+          {"within_10_spread", row.within_10_spread},
+          {"mape_spread", row.mape_spread},
+          {"spearman", or_null(row.spearman)},
+          {"kendall", or_null(row.kendall)},
+          {"coverage", row.coverage},
+          {"half_width_90", or_null(row.half_width_90)},
+          {"smoother_share", or_null(row.smoother_share)},
+          {"seconds", row.seconds},
+          {"auroc", or_null(row.auroc)},
+          {"flagged_known", or_null(row.flagged_known)},
+          {"flagged_left_out", or_null(row.flagged_left_out)},
+          {"median_ape_known", or_null(row.median_ape_known)},
+          {"coverage_90_known", or_null(row.coverage_90_known)},
+          {"half_width_90_known", or_null(row.half_width_90_known)}};
+}
+
 }  // namespace
 
 std::string few_shot_text(const FewShotTable& table) {
@@ -113,38 +147,28 @@ std::string few_shot_markdown(const FewShotTable& table) {
 
 std::string few_shot_json(const FewShotTable& table) {
   Json rows = Json::array();
-  for (const FewShotResult& row : table.rows)
-    rows.push_back({{"set", row.set},
-                    {"device", row.device},
-                    {"quantity", row.quantity},
-                    {"model", row.model},
-                    {"draw", row.draw},
-                    {"left_out", row.left_out.empty() ? Json(nullptr) : Json(row.left_out)},
-                    {"own", row.own},
-                    {"n_train", row.labels},
-                    {"n_test", row.n_test},
-                    {"seeds", row.seeds},
-                    {"mape", row.mape},
-                    {"median_ape", row.median_ape},
-                    {"p95_ape", row.p95_ape},
-                    {"within_1", row.within_1},
-                    {"within_5", row.within_5},
-                    {"within_10", row.within_10},
-                    {"within_10_spread", row.within_10_spread},
-                    {"mape_spread", row.mape_spread},
-                    {"spearman", or_null(row.spearman)},
-                    {"kendall", or_null(row.kendall)},
-                    {"coverage", row.coverage},
-                    {"half_width_90", or_null(row.half_width_90)},
-                    {"smoother_share", or_null(row.smoother_share)},
-                    {"seconds", row.seconds},
-                    {"auroc", or_null(row.auroc)},
-                    {"flagged_known", or_null(row.flagged_known)},
-                    {"flagged_left_out", or_null(row.flagged_left_out)},
-                    {"median_ape_known", or_null(row.median_ape_known)},
-                    {"coverage_90_known", or_null(row.coverage_90_known)},
-                    {"half_width_90_known", or_null(row.half_width_90_known)}});
+  for (const Row& row : table.rows) rows.push_back(row_json(row));
   return to_text({{"schema_version", kSchemaVersion}, {"rows", rows}}, 2) + '\n';
+}
+
+std::string few_shot_csv(const FewShotTable& table) {
+  Json rows = Json::array();
+  for (const Row& row : table.rows) {
+    Json cells = object_with_room(40);
+    const Json fields = row_json(row);
+    for (const auto& [name, value] : fields.items()) {
+      if (name != "coverage") {
+        cells[name] = value;
+        continue;
+      }
+      constexpr std::array<std::string_view, 4> kLevels{"50", "80", "90", "95"};
+      for (size_t level = 0; level < kLevels.size(); ++level)
+        cells[fmt::format("coverage_{}", kLevels[level])] =
+            level < row.coverage.size() ? Json(row.coverage[level]) : Json(nullptr);
+    }
+    rows.push_back(std::move(cells));
+  }
+  return rows_csv(rows);
 }
 
 }  // namespace edgesage::report

@@ -11,5 +11,7 @@ namespace edgesage::report {
 // The table that docs/results.md holds; published figures of others are rows of their own.
 [[nodiscard]] std::string few_shot_markdown(const FewShotTable& table);
 [[nodiscard]] std::string few_shot_json(const FewShotTable& table);
+// The fields of the JSON, one line a row, with a column for the coverage of each interval.
+[[nodiscard]] std::string few_shot_csv(const FewShotTable& table);
 
 }  // namespace edgesage::report

@@ -1,13 +1,17 @@
 // Pieces that the JSON of several commands shares.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "edgesage/answer.h"
+#include "src/base/csv.h"
 #include "src/base/json.h"
+#include "src/base/text.h"
 
 namespace edgesage::report {
 
@@ -40,6 +44,26 @@ template <class T>
   Json out = Json::object();
   for (const auto& [key, value] : texts) out[key] = value;
   return out;
+}
+
+// Objects of one form as lines under their keys; no text without any, no cell for null and for what
+// is not finite.
+[[nodiscard]] inline std::string rows_csv(const Json& rows) {
+  std::string text;
+  for (const Json& row : rows) {
+    std::vector<std::string> names, values;
+    for (const auto& [name, value] : row.items()) {
+      names.push_back(name);
+      const bool is_known =
+          !value.is_null() && (!value.is_number_float() || std::isfinite(value.get<double>()));
+      values.push_back(!is_known           ? ""
+                       : value.is_string() ? csv_cell(value.get<std::string>())
+                                           : value.dump());
+    }
+    if (text.empty()) text = join(names, ",") + '\n';
+    text += join(values, ",") + '\n';
+  }
+  return text;
 }
 
 }  // namespace edgesage::report

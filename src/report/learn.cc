@@ -239,20 +239,9 @@ std::string predictions_csv(const AccuracyTable& table) {
 }
 
 std::string evaluate_csv(const AccuracyTable& table) {
-  std::string text;
-  for (const AccuracyRow& row : table.rows) {
-    const Json cells = row_json(row);
-    std::vector<std::string> names, values;
-    for (const auto& [name, value] : cells.items()) {
-      names.push_back(name);
-      values.push_back(value.is_null()     ? ""
-                       : value.is_string() ? csv_cell(value.get<std::string>())
-                                           : value.dump());
-    }
-    if (text.empty()) text = join(names, ",") + '\n';
-    text += join(values, ",") + '\n';
-  }
-  return text;
+  Json rows = Json::array();
+  for (const AccuracyRow& row : table.rows) rows.push_back(row_json(row));
+  return rows_csv(rows);
 }
 
 }  // namespace edgesage::report

@@ -1,6 +1,8 @@
 """`edgesage calibrate` and `edgesage sample` as a user runs them: labels of a file, real measurements,
 an interruption, a second look."""
 
+import csv
+import io
 import json
 import re
 import signal
@@ -35,6 +37,30 @@ class Calibrate(support.ToolTest):
         path = self.dir / "labels.csv"
         path.write_text("\n".join(lines) + "\n")
         return path, truth
+
+    def test_few_labels_of_a_file_are_judged_as_csv_and_go_on_where_they_were(self):
+        path, _ = self.labels(40)
+        results = self.dir / "rows.csv"
+
+        def rows(model):
+            answer = self.check(support.run(
+                "evaluate", "--protocol", "labels", "--set", path, "--count", "20", "--seeds", "1",
+                "--model", model, "--virtual-devices", "300", "--results", results, "--format",
+                "csv"), 0)
+            return {row["model"]: row for row in csv.DictReader(io.StringIO(answer.out))}
+
+        first = rows("constant")
+        self.assertEqual(set(first), {"process", "constant"})
+        self.assertEqual(first["process"]["n_train"], "20")
+        self.assertGreater(float(first["process"]["coverage_50"]), 0)
+        self.assertEqual(first["constant"]["coverage_50"], "")
+        second = rows("linear")
+        self.assertEqual(set(second), {"process", "constant", "linear"})
+        # The file has four decimals. Time too is the same: what is in it is not learnt again.
+        for figure in ("mape", "within_10", "coverage_90", "seconds"):
+            self.assertAlmostEqual(float(second["process"][figure]),
+                                   float(first["process"][figure]), delta=1e-4)
+        self.assertEqual(len(results.read_text().splitlines()), 4)
 
     def calibrate(self, *arguments, code=0):
         return self.check(support.run("calibrate", "--device", "host-litert", *arguments, *SMALL,

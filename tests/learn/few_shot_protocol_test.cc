@@ -110,6 +110,16 @@ TEST(LeaveSpaceOut, GivesAVerdictAndSurvivesItsFile) {
   std::filesystem::remove(file);
 }
 
+TEST(RunFewShot, FitsOnlyWhatIsAskedFor) {
+  FewShotRun run;
+  run.process = false;
+  run.controls = {"constant"};
+  const auto rows = run_few_shot(measured(), 0, library(), {.n = 40, .seed = 1}, run);
+  ASSERT_TRUE(rows) << rows.error().to_string();
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_EQ(rows->front().model, "constant");
+}
+
 TEST(ErrorScale, FollowsTheErrorsThatLabelsShow) {
   // Components: the first says how large errors are, which the process does not know.
   constexpr size_t kNetworks = 400, kLabels = 100;

@@ -203,6 +203,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       const auto table = app::compression_study(session.context(), study);
       if (!table) return session.fail(table.error());
       return session.write(options->format == "json"       ? report::compression_json(*table)
+                           : options->format == "csv"      ? report::compression_csv(*table)
                            : options->format == "markdown" ? report::compression_markdown(*table)
                                                            : report::compression_text(*table),
                            table->unfinished.empty() ? 0 : kInterrupted);
@@ -225,6 +226,7 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       const auto table = app::evaluate_protocol(session.context(), protocol);
       if (!table) return session.fail(table.error());
       if (options->format == "json") return session.write(report::few_shot_json(*table));
+      if (options->format == "csv") return session.write(report::few_shot_csv(*table));
       if (options->format == "text") return session.show(report::few_shot_text(*table));
       return session.write(report::few_shot_markdown(*table));
     }
