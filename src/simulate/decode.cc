@@ -141,6 +141,9 @@ class Decoder {
   void depthwise() {
     set(kDepthwiseExponent, std::max(0.2, 1 + 0.3 * outer(z(Slot::kDepthwiseTaps), 0.5)));
     set(kDepthwiseRounded, ramp(u(Slot::kDepthwiseRound), 0.7, 0.85));
+    // Without a kernel of its own it is a loop, which wastes no lanes.
+    set(kLoopShare,
+        ramp(u(static_cast<int>(Variant::kDepthwiseLarge), VariantSlot::kWork), 0.5, 0.6));
     set(kDepthwiseStrideFactor, std::exp(0.35 * outer(z(Slot::kDepthwiseStride), 0.8)));
   }
 
@@ -200,9 +203,9 @@ class Decoder {
     outside_ = ramp(u(Slot::kOutside), 0.3, 0.6);
     set(kSwitchCost, launch_ * gated(u(Slot::kSwitchLaunch), 0.4, 0.3, 100));
     set(kSwitchBytePrice, field(kBytePrice) * gated(u(Slot::kSwitchByte), 0.5, 0.1, 10));
-    const double reported = ramp(u(Slot::kCpuReported), 0.15, 0.3);
-    set(kCpuScale, log_uniform(u(Slot::kCpuSlow), 1, 400) * reported);
-    set(kCpuCopyScale, log_uniform(u(Slot::kCpuCopy), 0.3, 30) * reported);
+    set(kCpuShare, ramp(u(Slot::kCpuReported), 0.15, 0.3));
+    set(kCpuScale, log_uniform(u(Slot::kCpuSlow), 1, 400));
+    set(kCpuCopyScale, log_uniform(u(Slot::kCpuCopy), 0.3, 30));
   }
 
   // Work of a variant: a factor of its multiply-accumulates, or a price of an element.

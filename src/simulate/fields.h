@@ -45,6 +45,7 @@ enum Field : int {
   kBatchNormShare,
   kDepthwiseStrideFactor,
   kDepthwiseExponent,
+  kLoopShare,         // of large filters: lanes that are not wasted
   kDepthwiseRounded,  // share of the price for rounded taps
   kOutputGrid,        // share of a transpose convolution counted on the output's grid
   kMacPrecision,      // 3
@@ -70,8 +71,9 @@ enum Field : int {
   kRepeatShare = kResidual + kContexts,
   kSwitchCost,
   kSwitchBytePrice,
-  kCpuScale,
-  kCpuCopyScale,  // of rows that only move data
+  kCpuShare,      // of rows that the lowering leaves to the CPU, in the reported time
+  kCpuScale,      // of their work and traffic, not of their launch
+  kCpuCopyScale,  // of those that only move data
 
   kEnergyMac,  // 4: convolutions, depthwise, matrix, element
   kEnergyPrecision = kEnergyMac + 4,

@@ -77,7 +77,10 @@ HWY_INLINE V Convolution(const SimRow& row, const View& f) {
 }
 
 HWY_INLINE V Depthwise(const SimRow& row, const View& f) {
-  V work = Splat(row.macs) * f.Dot(row.waste_out, kDepthwiseTiles) * SpatialWaste(row, f);
+  V waste = f.Dot(row.waste_out, kDepthwiseTiles);
+  if (row.variant == Variant::kDepthwiseLarge)
+    waste = hn::MulAdd(f[kLoopShare], Splat(1.0F) - waste, waste);
+  V work = Splat(row.macs) * waste * SpatialWaste(row, f);
   if (row.log2_taps != 0) {
     const V smooth = Exp2((f[kDepthwiseExponent] - Splat(1.0F)) * Splat(row.log2_taps));
     work = work * hn::MulAdd(f[kDepthwiseRounded], Splat(row.rounded_taps) - smooth, smooth);
@@ -100,6 +103,7 @@ HWY_INLINE V Elements(const SimRow& row, const View& f) {
 template <Formula kFormula>
 HWY_INLINE V Overhead(const SimRow& row, const View& f) {
   const V pixels = hn::MulAdd(f[kTapPrice], Splat(row.tap_reads), f[kCallPrice] * Splat(row.calls));
+  if constexpr (kFormula == Formula::kElement) return pixels;
   constexpr int kTiles = kFormula == Formula::kDepthwise ? kDepthwiseTiles : kOutTiles;
   return hn::MulAdd(f[kOutputPrice] * f.Dot(row.waste_out, kTiles), Splat(row.outputs), pixels);
 }
@@ -142,8 +146,12 @@ HWY_INLINE V Scale(const SimRow& row, const View& f) {
   V scale = f[kScaleOf + static_cast<int>(row.variant)];
   if (row.context != Context::kNone) scale = scale * f[kResidual + static_cast<int>(row.context)];
   if (row.is_repeated) scale = scale * f[kRepeatShare];
-  if (!row.is_cpu) return scale;
-  return scale * f[row.is_copy ? kCpuCopyScale : kCpuScale];
+  return row.is_cpu ? scale * f[kCpuShare] : scale;
+}
+
+HWY_INLINE V OnCpu(const SimRow& row, const View& f) {
+  if (!row.is_cpu) return Splat(1.0F);
+  return f[row.is_copy ? kCpuCopyScale : kCpuScale];
 }
 
 constexpr int EnergyClass(Formula formula) {
@@ -166,22 +174,27 @@ void PriceRow(const SimRow& row, const Lanes* fields, Lanes& cost, Lanes* energy
   const int precision = row.precision + (kIsElement ? kElementPrecision : kMacPrecision);
   for (size_t lane = 0; lane < kLanes; lane += hn::Lanes(D())) {
     const View f(fields, lane);
-    V work = Work<kFormula>(row, f) * f[kWorkOf + variant] * f[precision];
+    V work = Work<kFormula>(row, f);
+    // Kernels of transposed convolutions are slow in everything.
+    if constexpr (kFormula == Formula::kTransposeConv) work = work + Overhead<kFormula>(row, f);
+    work = work * f[kWorkOf + variant] * f[precision];
     if (row.has_activation) work = hn::MulAdd(f[kInlinePrice], Splat(row.elements), work);
-    if constexpr (!kIsElement) work = work + Overhead<kFormula>(row, f);
+    if (kFormula != Formula::kTransposeConv && (!kIsElement || row.calls > 0))
+      work = work + Overhead<kFormula>(row, f);
     V launch = f[kLaunchOf + variant] * OnePlus(f[kLaunchOfRow], row.out_rows);
     if constexpr (kFormula == Formula::kConvolution)
       launch = hn::MulAdd(launch, f[kBatchNormShare], launch);
     const V traffic = Traffic<kFormula>(row, f);
     const V weights = Weights(row, f);
-    const V busy = Join(work, Join(traffic, weights, f[kJoinWeight]), f[kJoinActs]);
+    const V cpu = OnCpu(row, f);
+    const V busy = Join(work, Join(traffic, weights, f[kJoinWeight]), f[kJoinActs]) * cpu;
     const V scale = Scale(row, f);
     const V time = Join(launch, busy, f[kLaunchAdded]) * scale;
     hn::Store(hn::Min(time, Splat(1e30F)), D(), cost.v.data() + lane);
     if (energy == nullptr) continue;
     V joules = work * f[kEnergyMac + EnergyClass(kFormula)] * f[kEnergyPrecision + row.precision];
     joules = hn::MulAdd(traffic, f[kEnergyBytes], joules);
-    joules = hn::MulAdd(weights, f[kEnergyWeights], joules);
+    joules = hn::MulAdd(weights, f[kEnergyWeights], joules) * cpu;
     joules = hn::MulAdd(launch, f[kEnergyLaunch], joules) * scale;
     hn::Store(hn::Min(joules, Splat(1e30F)), D(), energy->v.data() + lane);
   }

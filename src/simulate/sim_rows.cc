@@ -97,6 +97,11 @@ void fill_geometry_of(const Row& row, SimRow& out) {
     out.calls = bounded(calls);
     out.tap_reads = taps > 1 ? bounded(tapped * taps) : 0.0F;
   }
+  // Resizing walks over pixels, too: by one or four addresses each.
+  if (out.variant == Variant::kResizeNearest || out.variant == Variant::kResizeBilinear) {
+    out.calls = bounded(pixels);
+    if (out.variant == Variant::kResizeBilinear) out.tap_reads = bounded(4 * pixels);
+  }
   out.per_pixel = static_cast<float>(1 / std::max(1.0, pixels));
   out.per_in = static_cast<float>(1 / in);
   out.per_out = static_cast<float>(1 / filters);

@@ -92,8 +92,10 @@ class Reference {
       const double r = value_(kDepthwiseRounded);
       const double by_taps =
           (1 - r) * std::pow(taps / 9, value_(kDepthwiseExponent) - 1) + r * rounded / taps;
-      return macs * by_taps * waste(out, kChannelTiles, kDepthwiseTiles) * map *
-             (strided ? value_(kDepthwiseStrideFactor) : 1);
+      double lanes = waste(out, kChannelTiles, kDepthwiseTiles);
+      const bool plain = row.dilation_h == 1 && row.kernel_h > 1 && row.kernel_w > 1;
+      if (plain && taps > 25) lanes += value_(kLoopShare) * (1 - lanes);
+      return macs * by_taps * lanes * map * (strided ? value_(kDepthwiseStrideFactor) : 1);
     }
     const bool winograd = row.kernel_h == 3 && row.kernel_w == 3 && !strided &&
                           row.dilation_h == 1 && row.dilation_w == 1;
@@ -103,17 +105,25 @@ class Reference {
            (taps > 1 ? std::pow(taps / 9, value_(kTapsExponent)) : 1);
   }
 
+  // Starting so many pixels, and finding so many taps of theirs.
+  [[nodiscard]] double walk(double pixels, double taps) const {
+    return value_(kCallPrice) * pixels + value_(kTapPrice) * taps;
+  }
+
   // Storing outputs, whole tiles of them; starting a pixel; finding its taps.
   [[nodiscard]] double overhead_of(size_t i) const {
     const Row& row = lowering_.rows[i];
+    const auto pixels = static_cast<double>(row.ofm.n * row.ofm.h * row.ofm.w);
+    if (row.op_kind == OpKind::kResizeNearestNeighbor) return walk(pixels, 0);
+    if (row.op_kind == OpKind::kResizeBilinear) return walk(pixels, 4 * pixels);
+    if (costs_[i].macs == 0) return 0;
     const bool depthwise = row.kind == RowKind::kDepthwiseConv2D;
     const double stored = value_(kOutputPrice) * static_cast<double>(row.ofm.elements()) *
                           waste(static_cast<double>(row.ofm.c), kChannelTiles,
                                 depthwise ? kDepthwiseTiles : kOutTiles);
     if (row.kind == RowKind::kFullyConnected) return stored;
     const double taps = row.kernel_h * row.kernel_w;
-    return stored + static_cast<double>(row.ofm.n * row.ofm.h * row.ofm.w) *
-                        (value_(kCallPrice) + value_(kTapPrice) * (taps > 1 ? taps : 0.0));
+    return stored + walk(pixels, taps > 1 ? taps * pixels : 0);
   }
 
   [[nodiscard]] double elements_time(size_t i) const {
@@ -158,11 +168,12 @@ class Reference {
     const bool has_macs = costs_[i].macs > 0;
     const int precision = row.ifm_type == DataType::kFloat32 ? 2 : 0;
     double work = has_macs ? macs_time(i) : elements_time(i);
+    const bool on_cpu = row.placement == Placement::kCpu;
     work *=
         value_(kWorkOf + v) * value_((has_macs ? kMacPrecision : kElementPrecision) + precision);
     if (row.activation != OpKind::kUnknown)
       work += value_(kInlinePrice) * static_cast<double>(row.ofm.elements());
-    if (has_macs) work += overhead_of(i);
+    work += overhead_of(i);
     double launch = value_(kLaunchOf + v) *
                     (1 + value_(kLaunchOfRow) * static_cast<double>(row.ofm.n * row.ofm.h));
     if (row.kind == RowKind::kConv2D) launch *= 1 + value_(kBatchNormShare);
@@ -178,20 +189,25 @@ class Reference {
     };
     double scale = value_(kScaleOf + v) * value_(kResidual + static_cast<int>(sim(i).context));
     if (sim(i).is_repeated) scale *= value_(kRepeatShare);
-    if (row.placement == Placement::kCpu) {
+    double cpu = 1;
+    if (on_cpu) {
       const bool moves = row.kind == RowKind::kReshape || row.kind == RowKind::kCopy ||
                          row.kind == RowKind::kPad || row.kind == RowKind::kTranspose ||
-                         row.kind == RowKind::kDepthToSpace;
-      scale *= value_(moves ? kCpuCopyScale : kCpuScale);
+                         row.kind == RowKind::kDepthToSpace ||
+                         row.op_kind == OpKind::kResizeNearestNeighbor;
+      scale *= value_(kCpuShare);
+      cpu = value_(moves ? kCpuCopyScale : kCpuScale);
     }
-    const double busy = join(work, join(bytes, weights, value_(kJoinWeight)), value_(kJoinActs));
+    const double busy =
+        cpu * join(work, join(bytes, weights, value_(kJoinWeight)), value_(kJoinActs));
     int kind = has_macs ? 0 : 3;
     if (row.kind == RowKind::kDepthwiseConv2D) kind = 1;
     if (row.kind == RowKind::kFullyConnected) kind = 2;
-    return {join(launch, busy, value_(kLaunchAdded)) * scale,
-            scale * (work * value_(kEnergyMac + kind) * value_(kEnergyPrecision + precision) +
-                     bytes * value_(kEnergyBytes) + weights * value_(kEnergyWeights) +
-                     launch * value_(kEnergyLaunch))};
+    return {
+        join(launch, busy, value_(kLaunchAdded)) * scale,
+        scale * (cpu * (work * value_(kEnergyMac + kind) * value_(kEnergyPrecision + precision) +
+                        bytes * value_(kEnergyBytes) + weights * value_(kEnergyWeights)) +
+                 launch * value_(kEnergyLaunch))};
   }
 
   // Everything after row i can only run when it has: no later row reads an earlier one or the

@@ -214,7 +214,7 @@ TEST(Simulate, UnknownKindsArePricedUnlessTheDeviceDoesNotReportThem) {
     std::vector<double> rows(1);
     double overhead = 0;
     row_costs(network, devices, device, SimQuantity::kLatency, rows, overhead);
-    const double reported = devices.value(device, kCpuScale) *
+    const double reported = devices.value(device, kCpuShare) *
                             devices.value(device, kScaleOf + static_cast<int>(Variant::kOther));
     EXPECT_EQ(rows[0] > 0, reported > 0);
     priced += rows[0] > 0;
