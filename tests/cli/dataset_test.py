@@ -56,7 +56,8 @@ class DataSet(ToolTest):
     def test_a_folder_is_counted_and_verified(self):
         store, folder = self.dir / "a.sqlite", self.dir / "labels"
         self.annotate(store)
-        self.export(store, folder, "--block", 4)
+        exported = self.export(store, folder, "--block", 4, "--format", "json").json()
+        self.assertEqual((exported["networks"], len(exported["parts"])), (6, 2))
         files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.zst"))
         self.assertEqual(files, [f"{DEVICE}/{SPACE}-00000.csv.zst", f"{DEVICE}/{SPACE}-00004.csv.zst"])
         info = run("dataset", "info", folder, "--format", "json").json()
