@@ -83,6 +83,7 @@ void add_tasks(const ManySpacesRequest& request, const FeatureFile& file,
       tasks.push_back(task);
       tasks.back().left_out = space;
       tasks.back().own = static_cast<size_t>(count);
+      tasks.back().most = static_cast<size_t>(request.left_out_networks);
     }
   }
 }

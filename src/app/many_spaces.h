@@ -23,6 +23,7 @@ struct ManySpacesRequest {
   std::vector<std::string> variants;  // "ablation"; empty: all
   std::vector<std::string> models;    // controls and baselines beside; empty: all controls
   int64_t ablation_networks = 10'000;
+  int64_t left_out_networks = 0;  // of the other spaces, to train on; 0: all
   int64_t baseline_epochs = 40;
   int64_t first_seed = 1, seeds = 1;
   TrainingOptions training;

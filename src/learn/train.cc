@@ -348,6 +348,11 @@ Result<TrainingSets> training_sets(const FeatureFile& file, const TrainingOption
   return sets;
 }
 
+int epochs_for(size_t networks) {
+  constexpr size_t kShown = 500'000;
+  return static_cast<int>(std::clamp<size_t>(kShown / std::max<size_t>(1, networks), 12, 80));
+}
+
 std::vector<int32_t> balanced_draw(const FeatureFile& file, std::span<const uint32_t> train,
                                    double balance) {
   std::map<std::string_view, std::vector<int32_t>> spaces;
@@ -374,9 +379,11 @@ Result<PredictorData> train_predictor(const FeatureFile& file, const LabelSource
 }
 
 Result<PredictorData> train_predictor_on(const FeatureFile& file, const TrainingSets& sets,
-                                         const LabelSource& source, const TrainingOptions& options,
+                                         const LabelSource& source, const TrainingOptions& wanted,
                                          const TrainingRun& run) {
   if (!enough(sets)) return too_few(sets, source.device);
+  TrainingOptions options = wanted;
+  if (options.epochs == 0) options.epochs = epochs_for(sets.train.size());
   EDGESAGE_ASSIGN_OR_RETURN(Checkpoint checkpoint, checkpoint_of(file, source, options, run));
   PredictorData data = describe(file, source, options);
   survey(file, sets.train, data);

@@ -145,6 +145,19 @@ TEST(Training, SmallSpacesAreDrawnMoreOftenAndNothingIsLeftOut) {
   }
 }
 
+TEST(Training, ManyNetworksAreShownLessOften) {
+  EXPECT_EQ(epochs_for(20), 80);
+  EXPECT_EQ(epochs_for(10'000), 50);
+  EXPECT_EQ(epochs_for(100'000), 12);
+  TrainingOptions options = quick();
+  options.epochs = 0;
+  options.hidden = 8;
+  options.members = 1;
+  const auto data = train_predictor(dataset(), kSource, options);
+  ASSERT_TRUE(data) << data.error().to_string();
+  EXPECT_NE(data->facts.find("\"epochs\":80"), std::string::npos) << data->facts;
+}
+
 TEST(Training, NeverLooksAtTheTestPart) {
   TrainingOptions options = quick();
   options.epochs = 2;

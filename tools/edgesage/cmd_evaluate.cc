@@ -123,6 +123,8 @@ void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
   option("--variant", request.variants, "Only these ablations", "NAME");
   option("--ablation-networks", request.ablation_networks, "Networks that ablations are trained on",
          "N");
+  option("--left-out-networks", request.left_out_networks,
+         "Networks of the other spaces that left-out trains on; default: all", "N");
   option("--baseline-epochs", request.baseline_epochs,
          "Of perfsage-1 and brp-nas, which run where --model names them", "N");
   if (const char* data = std::getenv("EDGESAGE_DATA_DIR"))
@@ -132,7 +134,7 @@ void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
          "EDGESAGE_DATA_DIR",
          "DIR");
   option("--members", request.training.members, "Networks of the ensemble", "N");
-  option("--epochs", request.training.epochs, "Passes over the training networks", "N");
+  option("--epochs", request.training.epochs, "As of train", "N");
   option("--hidden", request.training.hidden, "Width of the layers", "N");
   option("--balance", request.training.balance, "As of train", "SHARE");
 }

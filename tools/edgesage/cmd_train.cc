@@ -30,7 +30,8 @@ Run declare_train(CLI::App& command, Session& session) {
     command.add_option(flag, value, what)->check(CLI::Range(least, most))->capture_default_str();
   };
   count("--members", training.members, "Networks of the ensemble", 1, 64);
-  count("--epochs", training.epochs, "Passes over the training networks", 1, 100'000);
+  count("--epochs", training.epochs,
+        "Passes over the training networks; 0: 80 of few, 12 of very many", 0, 100'000);
   count("--hidden", training.hidden, "Width of the layers", 8, 1024);
   count("--layers", training.layers, "GraphSAGE layers", 1, 16);
   count("--batch", training.batch_graphs, "Networks of a step", 1, 4096);
