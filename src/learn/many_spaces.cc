@@ -34,7 +34,7 @@ struct Sets {
 };
 
 void keep_first(size_t most, std::vector<uint32_t>& networks) {
-  if (most > 0 && networks.size() > most) networks.resize(most);
+  if (networks.size() > most) networks.resize(most);
 }
 
 // Everything in the order of the graph hashes, which is as good as at random.
@@ -59,7 +59,14 @@ Sets sets_of(const FeatureFile& file, const SpacesTask& task, const SpacesRun& r
     else
       sets.test.push_back(i);
   }
-  keep_first(task.most, sets.training.train);
+  // What intervals are fitted on counts too, in the proportion of the split.
+  if (task.most > 0) {
+    const double learnt = 1 - split.test;
+    const auto calibration = static_cast<size_t>(
+        std::round(static_cast<double>(task.most) * split.calibration / learnt));
+    keep_first(task.most - calibration, sets.training.train);
+    keep_first(calibration, sets.training.calibration);
+  }
   const size_t reserved = std::min(kReserved, own.size() / 2);
   sets.training.train.insert(
       sets.training.train.end(), own.begin(),

@@ -26,7 +26,7 @@ struct SpacesTask {
   std::string variant;   // of ablation_names(); empty: as it ships; of "real-files" the file
   std::string left_out;  // the space, of "left-out"
   size_t own = 0;        // networks of it that are learnt from nevertheless
-  size_t most = 0;       // networks to train on, beside its own; 0: all
+  size_t most = 0;       // networks to learn from beside its own, intervals included; 0: all
   uint64_t seed = 1;     // of the split, the order and the weights
 };
 
