@@ -377,6 +377,16 @@ double block_row_cycles(const EthosMachine& m, const Row& row, const EthosTiling
 
 }  // namespace
 
+double ethos_array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t) {
+  return m.is_u85 ? u85_array_cycles(u85_work(row, t, t.ofm, 1, 1), t.block) * 2 / m.speed
+                  : array_cycles(m, row, t);
+}
+
+double ethos_output_rate(const EthosMachine& m, const Row& row) {
+  const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
+  return m.is_u85 && !elementwise ? 0.125 * 2 / m.speed : output_rate(m, row);
+}
+
 double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t,
                             bool slow_bias) {
   if (ethos_kernel(row) == EthosKernel::kElementwise) return elementwise_cycles(m, row, t);

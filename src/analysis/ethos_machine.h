@@ -58,4 +58,9 @@ struct EthosTiling {
 [[nodiscard]] double ethos_compute_cycles(const EthosMachine& machine, const Row& row,
                                           const EthosTiling& tiling, bool slow_bias);
 
+// The parts of it: multipliers, of one block; the output stage, an element.
+[[nodiscard]] double ethos_array_cycles(const EthosMachine& machine, const Row& row,
+                                        const EthosTiling& tiling);
+[[nodiscard]] double ethos_output_rate(const EthosMachine& machine, const Row& row);
+
 }  // namespace edgesage

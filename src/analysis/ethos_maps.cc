@@ -24,7 +24,7 @@ EthosMap sized(int64_t pixels, int64_t channels, int64_t stored_channels, DataTy
           .linear_bytes = bytes_of(pixels, channels, type)};
 }
 
-EthosMap sized(const Tensor& tensor) {
+EthosMap sized(const Tensor& tensor, bool is_u55) {
   int64_t pixels = 1, channels = 1;
   for (size_t i = 0; i < tensor.shape.size(); ++i) {
     const int64_t side = std::clamp<int64_t>(tensor.shape[i], 1, 1 << 20);
@@ -33,7 +33,8 @@ EthosMap sized(const Tensor& tensor) {
     else
       pixels = std::min(pixels, kLargest) * side;
   }
-  return sized(std::min(pixels, kLargest), channels, ethos_stored_channels(channels), tensor.type);
+  const int64_t stored = is_u55 ? ethos_stored_channels(channels) : (channels + 15) / 16 * 16;
+  return sized(std::min(pixels, kLargest), channels, stored, tensor.type);
 }
 
 class MapTable {
@@ -53,6 +54,7 @@ class MapTable {
       if (const int32_t map = map_of(tensor); map >= 0) at(map).border = at(map).is_output = true;
     for (size_t i = 0; i < lowering_.rows.size(); ++i) add_row(i);
     for (const Operator& op : subgraph_.operators) mark_linear(op);
+    if (!is_u55()) mark_reshaped();
     for (EthosMap& map : result_.maps) {
       map.border |= map.writers == 0;
       map.linear |= map.border;
@@ -76,7 +78,7 @@ class MapTable {
     if (static_cast<size_t>(tensor) < lowering_.storage.size())
       tensor = lowering_.storage[static_cast<size_t>(tensor)];
     const auto i = static_cast<size_t>(tensor);
-    if (of_tensor_[i] < 0) of_tensor_[i] = add_map(sized(subgraph_.tensors[i]));
+    if (of_tensor_[i] < 0) of_tensor_[i] = add_map(sized(subgraph_.tensors[i], is_u55()));
     return of_tensor_[i];
   }
 
@@ -126,6 +128,31 @@ class MapTable {
     if (channels == channels_of(op.outputs.front())) at(map).linear |= !is_aligned;
   }
 
+  // What is read in another shape than it is written in is stored plainly.
+  void mark_reshaped() {
+    constexpr int64_t kFlat = -1;
+    std::vector<int64_t> width(result_.maps.size(), 0), channels(result_.maps.size(), 0);
+    const auto meet = [&](int32_t map, const Shape4& shape, DataType type, bool flat) {
+      // A part of a concatenation or of what is split is no other shape.
+      const int64_t pixels = std::clamp<int64_t>(shape.n * shape.h * shape.w, 1, kLargest >> 20);
+      if (map < 0 || bytes_of(pixels, shape.c, type) != at(map).linear_bytes) return;
+      const auto i = static_cast<size_t>(map);
+      const int64_t w = flat ? kFlat : shape.w, c = flat ? kFlat : shape.c;
+      if (channels[i] != 0 && (width[i] != w || channels[i] != c)) at(map).linear = true;
+      width[i] = w, channels[i] = c;
+    };
+    for (size_t i = 0; i < lowering_.rows.size(); ++i) {
+      const Row& row = lowering_.rows[i];
+      const EthosRowMaps& maps = result_.rows[i];
+      if (row.placement != Placement::kNpu) continue;
+      const bool flat = ethos_flattens(row), same = ethos_kernel(row) == EthosKernel::kElementwise;
+      meet(maps.read[0], same ? row.ofm : row.ifm, row.ifm_type, flat);
+      meet(maps.read[1], row.has_ifm2 ? row.ifm2 : row.ofm, row.ifm_type, flat);
+      meet(maps.written, row.ofm, row.ofm_type, flat);
+      if (row.kind == RowKind::kReduce && maps.read[0] >= 0) at(maps.read[0]).linear = true;
+    }
+  }
+
   int64_t channels_of(int32_t tensor) const {
     if (tensor < 0 || static_cast<size_t>(tensor) >= subgraph_.tensors.size()) return 0;
     const std::vector<int64_t>& shape = subgraph_.tensors[static_cast<size_t>(tensor)].shape;
@@ -148,7 +175,8 @@ class MapTable {
       const int64_t pixels =
           std::min(side(row.ofm.n) * side(row.ofm.h), kLargest >> 20) * side(row.ofm.w);
       const int64_t channels = side(row.ofm.c);
-      const int64_t stored = ethos_stored_between(row, channels);
+      const int64_t stored =
+          is_u55() ? ethos_stored_between(row, channels) : (channels + 15) / 16 * 16;
       written = add_map(sized(pixels, channels, stored, row.ofm_type));
     } else {
       written = map_of(row.ofm_tensors.front());
@@ -173,6 +201,14 @@ class MapTable {
 };
 
 }  // namespace
+
+bool ethos_flattens(const Row& row) {
+  constexpr int64_t kFew = 8;
+  const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
+  const bool alone = row.kind == RowKind::kActivation || row.kind == RowKind::kLut;
+  if (row.ofm.c >= kFew || !(elementwise || alone)) return false;
+  return !row.has_ifm2 || row.ifm2.elements() <= 1 || row.ifm2.elements() == row.ofm.elements();
+}
 
 EthosMaps ethos_maps(const Graph& graph, const Lowering& lowering,
                      const std::vector<uint8_t>& chained) {

@@ -34,6 +34,9 @@ struct EthosMaps {
   std::vector<int32_t> leaders;  // one a row: the row it is done in on its way to memory, or itself
 };
 
+// Whether a row works on the pixels of few channels as on pixels of 16.
+[[nodiscard]] bool ethos_flattens(const Row& row);
+
 // `chained`, one a row: done in the row before, so that the map between them never exists.
 // Cost: linear in rows, tensors and edges.
 [[nodiscard]] EthosMaps ethos_maps(const Graph& graph, const Lowering& lowering,

@@ -37,12 +37,14 @@ double spread_bytes(const Row& row, const EthosTiling& t) {
 EthosTraffic ethos_map_traffic(const EthosMachine& m, const Row& row, const EthosTiling& t) {
   double ifm_width = bits_per_element(row.ifm_type) / 8.0;
   double ofm_width = bits_per_element(row.ofm_type) / 8.0;
-  ifm_width *= burst_waste(row, t.ifm.c, t.block.ifm_c, ifm_width, false);
-  ofm_width *= burst_waste(row, t.ofm.c, t.block.c, ofm_width, true);
-  // Few channels are moved a word a pixel or more.
-  if (row.kind == RowKind::kTransposeConv && t.stored_ofm_c < 8) ofm_width *= 4;
-  const bool convolves = row.kind == RowKind::kDepthwiseConv2D || row.kind == RowKind::kConv2D;
-  if (convolves && t.stored_ifm_c < 8 && m.fast_memory <= 0) ifm_width *= 4;
+  if (m.fast_memory <= 0) {  // else ethos_run_time.h
+    ifm_width *= burst_waste(row, t.ifm.c, t.block.ifm_c, ifm_width, false);
+    ofm_width *= burst_waste(row, t.ofm.c, t.block.c, ofm_width, true);
+    // Few channels are moved a word a pixel or more.
+    if (row.kind == RowKind::kTransposeConv && t.stored_ofm_c < 8) ofm_width *= 4;
+    const bool convolves = row.kind == RowKind::kDepthwiseConv2D || row.kind == RowKind::kConv2D;
+    if (convolves && t.stored_ifm_c < 8) ifm_width *= 4;
+  }
   const double pixels = real(row.ofm.n) * real(row.ofm.h) * real(row.ofm.w);
   const double groups = real(row.ofm.c) / real(std::max<int64_t>(t.ofm.c, 1));
   const double written = pixels * groups * real(t.stored_ofm_c) * ofm_width;

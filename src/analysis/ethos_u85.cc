@@ -287,6 +287,12 @@ EthosBlock choose_u85_block(const U85Work& work) {
   return dense ? search.dense() : search.by_area();
 }
 
+double u85_array_cycles(const U85Work& work, const EthosBlock& block) {
+  const int64_t units = divide_up(std::min(block.h, work.ofm.h), block.unit_h) *
+                        divide_up(std::min(block.w, work.ofm.w), block.unit_w);
+  return array_cycles(work, block, units, divide_up(std::min(block.c, work.ofm.c), kUnitC));
+}
+
 double u85_compute_cycles(const U85Work& work, const EthosBlock& block, double scale_latency) {
   constexpr double kOutput = 0.125, kLatency = 32, kSramBytes = 32;
   const int64_t h = std::min(block.h, work.ofm.h), w = std::min(block.w, work.ofm.w),

@@ -27,6 +27,9 @@ struct U85Work {
 // Cost: a search over at most some ten thousand candidates.
 [[nodiscard]] EthosBlock choose_u85_block(const U85Work& work);
 
+// Cycles of the multipliers for one block.
+[[nodiscard]] double u85_array_cycles(const U85Work& work, const EthosBlock& block);
+
 // Cycles of multipliers and output stage. `scale_latency`: cycles until the memory of the scales
 // answers; 0: the work has none.
 [[nodiscard]] double u85_compute_cycles(const U85Work& work, const EthosBlock& block,
