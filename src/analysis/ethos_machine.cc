@@ -326,10 +326,7 @@ double output_rate(const EthosMachine& m, const Row& row) {
       rate = m.rates.convolution;
       break;
   }
-  const bool looked_up = row.activation != OpKind::kUnknown && row.activation != OpKind::kRelu &&
-                         row.activation != OpKind::kRelu6 && row.activation != OpKind::kReluN1To1 &&
-                         row.activation != OpKind::kRelu0To1;
-  return looked_up ? std::max(rate, m.rates.table) : rate;
+  return ethos_looks_up(row) ? std::max(rate, m.rates.table) : rate;
 }
 
 // Elementwise rows are limited by the output stage alone.
@@ -376,6 +373,12 @@ double block_row_cycles(const EthosMachine& m, const Row& row, const EthosTiling
 }
 
 }  // namespace
+
+bool ethos_looks_up(const Row& row) {
+  return row.activation != OpKind::kUnknown && row.activation != OpKind::kRelu &&
+         row.activation != OpKind::kRelu6 && row.activation != OpKind::kReluN1To1 &&
+         row.activation != OpKind::kRelu0To1;
+}
 
 double ethos_array_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t) {
   return m.is_u85 ? u85_array_cycles(u85_work(row, t, t.ofm, 1, 1), t.block) * 2 / m.speed

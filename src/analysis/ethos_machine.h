@@ -58,6 +58,9 @@ struct EthosTiling {
 [[nodiscard]] double ethos_compute_cycles(const EthosMachine& machine, const Row& row,
                                           const EthosTiling& tiling, bool slow_bias);
 
+// Whether a fused activation is a table.
+[[nodiscard]] bool ethos_looks_up(const Row& row);
+
 // The parts of it: multipliers, of one block; the output stage, an element.
 [[nodiscard]] double ethos_array_cycles(const EthosMachine& machine, const Row& row,
                                         const EthosTiling& tiling);

@@ -166,6 +166,12 @@ class MapTable {
     return bytes_of(pixels, (side(row.ofm.c) + 15) / 16 * 16, row.ofm_type);
   }
 
+  // To a row that is done in the same one: the map between never exists.
+  bool passes_on(size_t index) const {
+    return index + 1 < result_.leaders.size() &&
+           result_.leaders[index + 1] == result_.leaders[index];
+  }
+
   void write(size_t index) {
     const Row& row = lowering_.rows[index];
     const auto i = static_cast<int32_t>(index);
@@ -181,7 +187,7 @@ class MapTable {
     } else {
       written = map_of(row.ofm_tensors.front());
     }
-    if (written < 0) return;
+    if (written < 0 || passes_on(index)) return;
     use(written, result_.leaders[index]);
     use(written, i);
     ++at(written).writers;

@@ -55,7 +55,10 @@ class Scheduler {
         memories_(ethos_memories(machine_)),
         weights_(weights),
         limit_(static_cast<int64_t>(machine_.fast_memory)),
-        last_reader_(lowering.rows.size(), -1) {
+        last_reader_(lowering.rows.size(), -1),
+        first_softmax_(
+            static_cast<int32_t>(std::ranges::find(lowering.rows, OpKind::kSoftmax, &Row::op_kind) -
+                                 lowering.rows.begin())) {
     for (size_t i = 0; i < lowering.rows.size(); ++i)
       for (const int32_t producer : lowering.rows[i].inputs)
         last_reader_[static_cast<size_t>(producer)] = static_cast<int32_t>(i);
@@ -64,7 +67,11 @@ class Scheduler {
   std::vector<RowCycles> run() {
     const size_t count = lowering_.rows.size();
     std::vector<uint8_t> chained(count, 0);
-    for (size_t i = 0; i < count; ++i) chained[i] = is_chained(i) ? 1 : 0;
+    constexpr size_t kLongestChain = 4;
+    for (size_t i = 0, length = 1; i < count; ++i) {
+      chained[i] = length < kLongestChain && is_chained(i) ? 1 : 0;
+      length = chained[i] != 0 ? length + 1 : 1;
+    }
     maps_ = ethos_maps(graph_, lowering_, chained);
     work_.resize(count);
     for (size_t i = 0; i < count; ++i)
@@ -101,7 +108,8 @@ class Scheduler {
   bool is_chained(size_t index) const {
     const Row& row = lowering_.rows[index];
     if (!machine_.is_u85 || ethos_kernel(row) != EthosKernel::kElementwise) return false;
-    if (index == 0 || row.op_kind == OpKind::kSoftmax || ethos_flattens(row)) return false;
+    if (index == 0 || ethos_flattens(row) != ethos_flattens(lowering_.rows[index - 1]))
+      return false;
     const auto before = static_cast<int32_t>(index) - 1;
     if (std::ranges::find(row.inputs, before) == row.inputs.end()) return false;
     if (last_reader_[static_cast<size_t>(before)] > static_cast<int32_t>(index)) return false;
@@ -139,7 +147,7 @@ class Scheduler {
     w.constants = ethos_table_bytes(w.row, w.t);
     if (!machine_.is_u85) w.constants += ethos_constant_operand_bytes(w.row, w.t);
     if (machine_.is_u85)
-      adjust_u85(w);
+      adjust_u85(w, maps_.rows[index].read[1], flat);
     else if (w.row.kind == RowKind::kMatMul)
       multiply_in_dram(w);
     for (size_t j = index + 1; j <= last_chained(index); ++j)
@@ -174,14 +182,30 @@ class Scheduler {
         4 * real(w.row.ofm.n) * real(w.row.ofm.h) * real(w.row.ofm.w) * (real(w.row.ifm.c) + 1);
   }
 
-  void adjust_u85(Work& w) const {
+  void adjust_u85(Work& w, int32_t second_map, bool flat) const {
     if (w.row.kind == RowKind::kTransposeConv) w.phases = w.t.repeats;
     const bool second = w.row.has_ifm2 && w.row.ifm2_constant && w.row.ifm2.elements() > 1;
     if (second) w.constants += 16 * real(w.row.ifm2.elements());
     w.bytes.written *= w.phases;
+    const bool elementwise = ethos_kernel(w.row) == EthosKernel::kElementwise;
+    if (elementwise && w.bytes.read[1] > 0) {
+      const int64_t channels = w.row.ifm2.c;
+      w.bytes.read[1] = real(w.row.ifm2.elements()) / real(channels) *
+                        real(flat ? channels : stored(second_map, channels, channels)) *
+                        width_of(w.row.ifm_type);
+    }
+    if (is_transposed(w.row)) {  // and each is read and written once more
+      w.bytes.read[0] = w.ifm_elements();
+      w.scratch = w.ifm_elements();
+    }
     if (w.row.kind == RowKind::kResize)
       w.bytes.read[0] = real(w.row.ifm.n * w.row.ifm.h * w.row.ifm.w) * real(w.t.stored_ifm_c) *
                         width_of(w.row.ifm_type);
+  }
+
+  // The largest channel of a softmax at many pixels, on U85: channels become lines.
+  static bool is_transposed(const Row& row) {
+    return row.op_kind == OpKind::kSoftmax && row.kind == RowKind::kMaxPool && row.ofm.w > 1;
   }
 
   EthosRun slow_run(size_t index, const Work& w) const {
@@ -372,6 +396,8 @@ class Scheduler {
     run.scales_fast = b.parts > 0;
     RowCycles cycles;
     cycles.npu = ethos_run_cycles(machine_, w.row, w.t, run);
+    constexpr double kTransposed = 0.32;  // an element; fitted
+    if (machine_.is_u85 && is_transposed(w.row)) cycles.npu = kTransposed * w.ifm_elements();
     const double depth = real(w.row.ofm.c);
     if (b.parts > 0) {
       const double first = w.weights.all() * real(b.first) / depth;
@@ -400,12 +426,34 @@ class Scheduler {
     const double all = w.weights.all(), again = all * w.refetches;
     cycles.dram_bytes = w.constants + 2 * w.scratch + (buffers_[index].parts > 0 ? all : again);
     cycles.sram_bytes = buffers_[index].parts > 0 ? all + again : 0;
-    cycles.constant_bytes = all;
+    cycles.constant_bytes = all > 0 ? all + unestimated(w.row) : 0;
     for (size_t j = index; j <= last_chained(index); ++j) {
       const Row& row = lowering_.rows[j];
       if (row.has_ifm2 && row.ifm2_constant)
         cycles.constant_bytes += real(row.ifm2.elements()) * width_of(row.ifm_type);
+      cycles.constant_bytes += tables(j);
     }
+  }
+
+  // Headers of the streams of weights and what fills them up; fitted.
+  double unestimated(const Row& row) const {
+    if (row.kind == RowKind::kDepthwiseConv2D) return 24;
+    return machine_.is_u85 ? 130 : 66;
+  }
+
+  // Of activations, some of which are the same; of softmaxes the exponential and scalars.
+  double tables(size_t index) const {
+    constexpr double kTable = 160, kExponential = 1024, kScalar = 16;
+    const Row& row = lowering_.rows[index];
+    if (row.op_kind == OpKind::kSoftmax) {
+      const bool starts = index == 0 || lowering_.rows[index - 1].op != row.op;
+      return starts && !had_softmax_before(index) ? kExponential : kScalar;
+    }
+    return ethos_looks_up(row) ? kTable : 0;
+  }
+
+  bool had_softmax_before(size_t index) const {
+    return first_softmax_ < static_cast<int32_t>(index);
   }
 
   void move_maps(size_t index, RowCycles& cycles, U85Transfers& fast, U85Transfers& slow) const {
@@ -413,9 +461,10 @@ class Scheduler {
     const auto add = [&](int32_t map, double bytes, bool reads) {
       const bool is_fast = is_staged(map);
       const EthosMemory& memory = memories_.of(is_fast);
+      const bool plain = is_linear(map) && !(machine_.is_u85 && is_transposed(w.row));
       const double moved =
-          bytes * (reads ? ethos_read_waste(w.row, w.t.block, memory, is_linear(map))
-                         : ethos_write_waste(machine_, w.row, w.t.block, memory, is_linear(map)));
+          bytes * (reads ? ethos_read_waste(w.row, w.t.block, memory, plain)
+                         : ethos_write_waste(machine_, w.row, w.t.block, memory, plain));
       (is_fast ? cycles.sram_bytes : cycles.dram_bytes) += moved;
       U85Transfers& transfers = is_fast ? fast : slow;
       (reads ? transfers.read : transfers.written) += moved;
@@ -456,6 +505,7 @@ class Scheduler {
   std::span<const WeightStats> weights_;
   int64_t limit_;
   std::vector<int32_t> last_reader_;   // of each row; -1 for none
+  int32_t first_softmax_;              // the first row of one
   std::vector<int32_t> first_reader_;  // of each map
   EthosMaps maps_;
   std::vector<Work> work_;  // one a row

@@ -64,10 +64,8 @@ double on_chip_bytes(const RowFacts& facts, const Target& target) {
   return target.kind == TargetKind::kEthosU55 ? staged : std::min(staged, kStagingBytes);
 }
 
-// Constants, and the commands that run the row.
 double constants_of(const Row& row, const RowFacts& facts) {
-  constexpr double kCommands = 100;
-  return row.placement == Placement::kNpu ? facts.cycles.constant_bytes + kCommands : 0;
+  return row.placement == Placement::kNpu ? facts.cycles.constant_bytes : 0;
 }
 
 }  // namespace

@@ -92,8 +92,8 @@ struct TrainingSets {
                                                  const TrainingOptions& options,
                                                  const std::string& where);
 
-// 80 of few networks and 12 of many, between them half a million networks shown: more no longer pays
-// in accuracy what it costs in time.
+// 80 of few networks and 12 of many, between them half a million networks shown: more no longer
+// pays in accuracy what it costs in time.
 [[nodiscard]] int epochs_for(size_t networks);
 
 // Positions in `train`, each at least once and those of small spaces repeatedly, as
