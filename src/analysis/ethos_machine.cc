@@ -386,8 +386,9 @@ double ethos_array_cycles(const EthosMachine& m, const Row& row, const EthosTili
 }
 
 double ethos_output_rate(const EthosMachine& m, const Row& row) {
-  const bool elementwise = ethos_kernel(row) == EthosKernel::kElementwise;
-  return m.is_u85 && !elementwise ? 0.125 * 2 / m.speed : output_rate(m, row);
+  if (!m.is_u85) return output_rate(m, row);
+  const bool wide = bits_per_element(row.ifm_type) == 32 || bits_per_element(row.ofm_type) == 32;
+  return (wide ? 0.25 : 0.125) * 2 / m.speed;
 }
 
 double ethos_compute_cycles(const EthosMachine& m, const Row& row, const EthosTiling& t,

@@ -238,7 +238,7 @@ class Search {
 
 // Multiplier cycles of one block.
 double array_cycles(const U85Work& work, const EthosBlock& block, int64_t units, int64_t deep) {
-  constexpr int64_t kDecode = 64;  // of the weights of one step
+  constexpr int64_t kDecode = 32;  // of the weights of one step
   const int64_t passed = std::min(block.ifm_c, work.ifm.c),
                 bytes = std::max<int64_t>(work.ifm_bits / 8, 1);
   int64_t cycles = 0;
@@ -262,6 +262,9 @@ double array_cycles(const U85Work& work, const EthosBlock& block, int64_t units,
       }
       if (units == 1) cycles += 2 * groups * (deep == 1 ? steps : (steps - 1) * deep);
     }
+  // Two weights of four are zeros: half the multiplications.
+  const bool sparse = work.kernel == EthosKernel::kDense && work.ifm.c <= 2;
+  if (sparse) cycles /= 2;
   const bool passes = work.kernel == EthosKernel::kDense || work.kernel == EthosKernel::kVector;
   return real(cycles) * (passes ? real(divide_up(work.ifm.c, passed)) : 1.0);
 }
