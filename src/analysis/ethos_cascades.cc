@@ -119,52 +119,85 @@ class CascadeSearch {
     return last;
   }
 
-  // Lines of each row of the cascade when the last makes `lines`; gives the SRAM they take, or a
-  // negative number where a row would make all its lines at once.
-  int64_t stripe(size_t first, size_t last, int64_t lines) {
-    int64_t bytes = 0;
+  struct Segment {
+    size_t first, last;
+    int64_t bytes;  // of the maps between
+  };
+
+  // Lines of each row when the last makes `lines`.
+  void set_stripes(size_t first, size_t last, int64_t lines) {
     stripes_.assign(last - first + 1, 0);
     for (size_t i = last;; --i) {
       stripes_[i - first] = lines;
-      if (lines >= side(rows_[i].ofm.h)) return -1;
-      if (i < last) bytes += rolling_bytes(i, lines, stripes_[i + 1 - first]);
-      if (i == first) return bytes;
+      if (i == first) return;
       lines = std::min<int64_t>(lines / upscale(rows_[i]) * side(rows_[i].stride_h), 1 << 16);
       lines = round_up(lines, upscale(rows_[i - 1]));
     }
   }
 
-  void keep(size_t first, size_t last, int64_t bytes) {
-    result_.buffers[first] = bytes;
+  // Cascades of rows `first` to `last` with so many lines each: more than one where their buffers
+  // do not all fit. Empty where a row would be left alone that does not fit either.
+  std::vector<Segment> segments(size_t first, size_t last, std::span<const int64_t> weights) const {
+    std::vector<Segment> found;
+    const auto by_lines = [&](size_t i) { return stripes_[i - first] < side(rows_[i].ofm.h); };
+    for (size_t i = first; i <= last;) {
+      Segment s{.first = i, .last = i, .bytes = 0};
+      int64_t copied = weights[i - first];
+      while (s.last < last && by_lines(i) && by_lines(s.last + 1)) {
+        const size_t next = s.last + 1;
+        const int64_t bytes =
+            s.bytes + rolling_bytes(s.last, stripes_[s.last - first], stripes_[next - first]);
+        copied += weights[next - first];
+        if (whole(next) < limit_ || bytes + copied > limit_) break;
+        s.last = next;
+        s.bytes = bytes;
+      }
+      if (s.last == s.first && whole(i) > limit_) return {};
+      if (s.last > s.first) found.push_back(s);
+      i = s.last + 1;
+    }
+    return found;
+  }
+
+  void keep(size_t first, size_t last, std::span<const Segment> found) {
     for (size_t i = first; i <= last; ++i) {
-      result_.first_row[i] = static_cast<int32_t>(first);
-      result_.lines[i] = stripes_[i - first];
-      if (i < last) result_.is_rolling[static_cast<size_t>(maps_.rows[i].written)] = 1;
+      result_.first_row[i] = static_cast<int32_t>(i);
+      result_.lines[i] = result_.buffers[i] = 0;
+      if (i < last) result_.is_rolling[static_cast<size_t>(maps_.rows[i].written)] = 0;
+    }
+    for (const Segment& s : found) {
+      result_.buffers[s.first] = s.bytes;
+      for (size_t i = s.first; i <= s.last; ++i) {
+        result_.first_row[i] = static_cast<int32_t>(s.first);
+        result_.lines[i] = stripes_[i - first];
+        if (i < s.last) result_.is_rolling[static_cast<size_t>(maps_.rows[i].written)] = 1;
+      }
     }
   }
 
   void settle(size_t first, size_t last) {
     stripes_.assign(least_.begin() + static_cast<std::ptrdiff_t>(first),
                     least_.begin() + static_cast<std::ptrdiff_t>(last) + 1);
-    int64_t bytes = 0;
-    for (size_t i = first; i < last; ++i) bytes += rolling_bytes(i, least_[i], least_[i + 1]);
-    keep(first, last, bytes);
-    const int64_t weights = weights_ ? weights_(result_, first, last) : 0;
+    Segment all{.first = first, .last = last, .bytes = 0};
+    for (size_t i = first; i < last; ++i) all.bytes += rolling_bytes(i, least_[i], least_[i + 1]);
+    keep(first, last, {&all, 1});
+    std::vector<int64_t> weights(last - first + 1, 0);
+    if (weights_) weights = weights_(result_, first, last);
     const int64_t step = upscale(rows_[last]);
-    int64_t low = least_[last] / step,
-            high = std::max(divide_up(side(rows_[last].ofm.h), 2) / step, low);
-    const int64_t least = low;
-    while (low < high) {
-      const int64_t middle = low + (high - low + 1) / 2;
-      const int64_t needed = stripe(first, last, middle * step);
-      if (needed >= 0 && needed + weights <= limit_)
-        low = middle;
-      else
-        high = middle - 1;
+    const int64_t most = divide_up(side(rows_[last].ofm.h), 2);
+    std::vector<Segment> best;
+    int64_t best_lines = 0;
+    for (int64_t lines = least_[last] + step; lines <= most; lines += step) {
+      set_stripes(first, last, lines);
+      std::vector<Segment> found = segments(first, last, weights);
+      if (found.empty() || (!best.empty() && found.size() > most_cascades_)) break;
+      if (best.empty()) most_cascades_ = found.size();
+      best = std::move(found);
+      best_lines = lines;
     }
-    if (low == least) return;
-    bytes = stripe(first, last, low * step);
-    keep(first, last, bytes);
+    if (best.empty()) return;
+    set_stripes(first, last, best_lines);
+    keep(first, last, best);
   }
 
   const std::vector<Row>& rows_;
@@ -174,6 +207,7 @@ class CascadeSearch {
   bool is_u85_;
   std::vector<int64_t> least_;    // lines, one a row
   std::vector<int64_t> stripes_;  // of the cascade in hand
+  size_t most_cascades_ = 0;      // that it may fall into
   EthosCascades result_;
 };
 

@@ -3,7 +3,8 @@
 // Consecutive rows that work by lines, each the only reader of the one before, form a cascade: the
 // maps between them shrink to rolling buffers in SRAM. It grows until a row's input and output
 // would fit in SRAM whole, or until the buffers of one line no longer fit, and then takes the most
-// lines at a time that fit beside the weights that it copies. Facts of Vela 5's compiler core,
+// lines at a time that fit beside the weights that it copies. It may fall into several then, but
+// into no more than at two lines. Facts of Vela 5's compiler core,
 // regor (Arm, Apache-2.0: ethosu/regor/compiler).
 #pragma once
 
@@ -26,12 +27,12 @@ struct EthosCascades {
 
 [[nodiscard]] EthosCascades no_ethos_cascades(size_t rows, size_t maps);
 
-// Bytes of weights that the rows of a cascade copy, by rows `first` to `last` and the cascades so
+// Bytes of weights that each row of a cascade copies, of rows `first` to `last`, by the cascades so
 // far, which hold these rows with the fewest lines.
 using CascadeWeights =
-    std::function<int64_t(const EthosCascades& cascades, size_t first, size_t last)>;
+    std::function<std::vector<int64_t>(const EthosCascades& cascades, size_t first, size_t last)>;
 
-// `limit`: bytes of SRAM. Cost: linear in rows, times the logarithm of the lines.
+// `limit`: bytes of SRAM. Cost: linear in rows, times the lines.
 [[nodiscard]] EthosCascades ethos_cascades(const Lowering& lowering, const EthosMaps& maps,
                                            const CascadeWeights& weights, int64_t limit);
 

@@ -311,7 +311,8 @@ class Scheduler {
   }
 
   // Weights that rows of a cascade copy while they make the fewest lines.
-  int64_t copied(const EthosCascades& cascades, size_t first, size_t last) {
+  std::vector<int64_t> copied(const EthosCascades& cascades, size_t first, size_t last) {
+    std::vector<int64_t> bytes;
     double sum = 0;
     const int32_t previous = before(first);
     double slack = previous >= 0 ? work_[static_cast<size_t>(previous)].run : 0;
@@ -322,9 +323,10 @@ class Scheduler {
       buffers_[i] = decide(i, w, cascades, std::max(free - sum, 0.0), slack, slack_room);
       slack = buffers_[i].parts > 0 ? buffers_[i].last_cycles : w.run;
       sum += buffers_[i].bytes();
+      bytes.push_back(static_cast<int64_t>(buffers_[i].bytes()));
     }
     narrow_.emplace_back(last, cascades.lines[last]);
-    return static_cast<int64_t>(sum);
+    return bytes;
   }
 
   // Cascades that could not make more lines keep no weights.
@@ -426,11 +428,16 @@ class Scheduler {
     const double all = w.weights.all(), again = all * w.refetches;
     cycles.dram_bytes = w.constants + 2 * w.scratch + (buffers_[index].parts > 0 ? all : again);
     cycles.sram_bytes = buffers_[index].parts > 0 ? all + again : 0;
+    constexpr double kAlignment = 16;
     cycles.constant_bytes = all > 0 ? all + unestimated(w.row) : 0;
     for (size_t j = index; j <= last_chained(index); ++j) {
       const Row& row = lowering_.rows[j];
-      if (row.has_ifm2 && row.ifm2_constant)
-        cycles.constant_bytes += real(row.ifm2.elements()) * width_of(row.ifm_type);
+      if (row.has_ifm2 && row.ifm2_constant) {
+        const double bytes = real(row.ifm2.elements()) * width_of(row.ifm_type);
+        cycles.constant_bytes += std::ceil(bytes / kAlignment) * kAlignment;
+      }
+      if (row.kind == RowKind::kGather)  // from a table that the model holds
+        cycles.constant_bytes += real(row.ifm.elements()) * width_of(row.ifm_type);
       cycles.constant_bytes += tables(j);
     }
   }
@@ -438,7 +445,7 @@ class Scheduler {
   // Headers of the streams of weights and what fills them up; fitted.
   double unestimated(const Row& row) const {
     if (row.kind == RowKind::kDepthwiseConv2D) return 24;
-    return machine_.is_u85 ? 130 : 66;
+    return machine_.is_u85 ? 180 : 66;
   }
 
   // Of activations, some of which are the same; of softmaxes the exponential and scalars.

@@ -33,7 +33,11 @@ EthosMaps maps_of(const Graph& graph, const Lowering& lowering) {
 
 EthosCascades cascades_of(const Graph& graph, int64_t limit, int64_t weights = 0) {
   const Lowering lowering = lowered(graph);
-  const CascadeWeights copied = [&](const EthosCascades&, size_t, size_t) { return weights; };
+  const CascadeWeights copied = [&](const EthosCascades&, size_t first, size_t last) {
+    std::vector<int64_t> bytes(last - first + 1, 0);
+    bytes.back() = weights;
+    return bytes;
+  };
   return ethos_cascades(lowering, maps_of(graph, lowering), copied, limit);
 }
 
