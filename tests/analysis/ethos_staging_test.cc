@@ -59,6 +59,15 @@ TEST(EthosCascades, DoNotFormWhereOneLineIsTooMuchOrTheWholeMapFits) {
   EXPECT_EQ(cascades_of(chain(32, 32, 64, 2), kLimit).lines, (std::vector<int64_t>{0, 0}));
 }
 
+// Maps of 160 x 160 x 72: one line takes 12.5 KiB, and with one line each all rolling
+// buffers fit; with more they do not, and the cascade falls into several.
+TEST(EthosCascades, FallIntoSeveralWhereThatMakesMoreLines) {
+  const EthosCascades cascades = cascades_of(chain(160, 160, 72, 6), kLimit);
+  EXPECT_GT(cascades.lines[0], 1);
+  EXPECT_GT(cascades.first_row.back(), 0);
+  for (size_t i = 0; i < cascades.buffers.size(); ++i) EXPECT_LE(cascades.buffers[i], kLimit);
+}
+
 TEST(EthosCascades, EndAtMapsOfTwoReaders) {
   GraphBuilder net(GraphBuilder::Options{});
   const auto x = net.input("x", {1, 128, 128, 64});
@@ -111,6 +120,22 @@ TEST(EthosStaging, OneMapThatWaitsGoesBeforeManyThatDoNot) {
   EXPECT_EQ(two[skipped], 0);
   // The other operand of the sum goes with it.
   EXPECT_EQ(std::ranges::count(both, 1), std::ranges::count(two, 1) + 2);
+}
+
+// Maps of 128 KiB, of which each row needs two and only one has room: of three, the first and last.
+TEST(EthosStaging, WhatIsReadLeastGoesFirst) {
+  const Graph graph = chain(32, 32, 128, 4);
+  const Lowering lowering = lowered(graph);
+  const EthosMaps maps = maps_of(graph, lowering);
+  std::vector<EthosTraffic> elements(4, {.read = {10, 0}, .written = 10});
+  elements[2].read[0] = 1;
+  const std::vector<uint8_t> kept =
+      ethos_places(lowering, maps, no_ethos_cascades(4, maps.maps.size()), elements,
+                   std::vector<EthosBuffering>(4), 160 * 1024)
+          .staged;
+  EXPECT_EQ(kept[static_cast<size_t>(maps.rows[0].written)], 1);
+  EXPECT_EQ(kept[static_cast<size_t>(maps.rows[1].written)], 0);
+  EXPECT_EQ(kept[static_cast<size_t>(maps.rows[2].written)], 1);
 }
 
 // Of a row between two others, on U65 of 12 bytes a cycle.

@@ -107,6 +107,37 @@ TEST(VelaCycles, U85ReadsThinInputsInShortBurstsFromDram) {
   expect_cycles_of_vela(graphs, 0.05, "ethos-u85-512");
 }
 
+// Cascades, slices of weights and maps that find no room, as the compiler's scheduler has them.
+TEST(VelaCycles, WhatTheSchedulerDecidesOnU65AndU85) {
+  std::vector<Named> graphs;
+  for (const int64_t channels : {24, 96}) {
+    GraphBuilder net(int8_net());
+    auto x = net.conv_2d(net.input("x", {1, 128, 128, 3}),
+                         {.channels = channels, .kernel_h = 3, .kernel_w = 3});
+    x = net.conv_2d(x, {.channels = channels, .kernel_h = 3, .kernel_w = 3});
+    for (int i = 0; i < 3; ++i) {
+      x = net.conv_2d(
+          x, {.channels = channels, .kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2});
+      x = net.add(x, net.conv_2d(x, {.channels = channels, .kernel_h = 3, .kernel_w = 3}));
+    }
+    graphs.emplace_back(fmt::format("cascade{}", channels), finish(net, {x}));
+  }
+  expect_cycles_of_vela(graphs, 0.05, "ethos-u65-512");
+  expect_cycles_of_vela(graphs, 0.2, "ethos-u85-512");
+}
+
+TEST(VelaCycles, MatricesOfU65GoThroughDram) {
+  std::vector<Named> graphs;
+  for (const int64_t rows : {25, 48}) {
+    GraphBuilder net(int8_net());
+    const auto left = net.input("left", {1, rows, 24});
+    const auto right = net.input("right", {1, 24, rows});
+    graphs.emplace_back(fmt::format("matrix{}", rows),
+                        finish(net, {net.batch_matmul(left, right, false)}));
+  }
+  expect_cycles_of_vela(graphs, 0.15, "ethos-u65-512");
+}
+
 TEST(VelaCycles, MatricesAreMultipliedAColumnAtATime) {
   std::vector<Named> graphs;
   for (const auto& [rows, depth, columns] :

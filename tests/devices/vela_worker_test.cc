@@ -12,6 +12,8 @@
 #include "src/base/csv.h"
 #include "src/base/file.h"
 #include "src/devices/measure.h"
+#include "src/graph/builder.h"
+#include "src/io/tflite_writer.h"
 #include "tests/devices/open_worker.h"
 #include "tests/support/test_paths.h"
 
@@ -134,6 +136,25 @@ TEST_F(VelaWorker, GivesCyclesToTheOperatorThatTheyComeFrom) {
   EXPECT_NE(operators[10].placement_reason.find("no command of its own"), std::string::npos);
   EXPECT_EQ(operators[11].macs, 64 * 12);
   EXPECT_GT(operators[12].cycles, 0) << "softmax has rows of its own";
+}
+
+// Its steps have no source in the compiler's tables.
+TEST_F(VelaWorker, ChargesAnArgMaxToItself) {
+  GraphBuilder net(GraphBuilder::Options{});
+  const auto x = net.conv_2d(net.input("x", {1, 32, 32, 8}), {.channels = 8});
+  const Result<Graph> graph = net.finish({net.arg_max(x, DataType::kInt64)});
+  ASSERT_TRUE(graph);
+  const Result<std::vector<std::byte>> bytes = write_tflite(*graph);
+  ASSERT_TRUE(bytes);
+  const test::TempDir folder;
+  const fs::path file = folder.path() / "arg_max.tflite";
+  ASSERT_TRUE(write_file(file.string(), *bytes));
+  WorkerClient worker = client("ethos-u65-512");
+  const auto measurement = measure(worker, device("ethos-u65-512"), file);
+  ASSERT_TRUE(measurement && measurement->error.empty());
+  ASSERT_EQ(measurement->operators.size(), 2u);
+  EXPECT_GT(measurement->operators[1].cycles, measurement->operators[0].cycles);
+  EXPECT_EQ(total_cycles(*measurement), measurement->quantities.at("cycles_total"));
 }
 
 TEST_F(VelaWorker, CountsWhatFallsBackAndSaysWhy) {

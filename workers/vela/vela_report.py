@@ -93,7 +93,8 @@ def _operators(compiled, report, model_bytes, output):
     graph = model.Subgraphs(0)
     count = graph.OperatorsLength()
     rows = _table(compiled, "perf")
-    owners = _owners(rows, _table(compiled, "source"), _table(compiled, "perf_debug_conn"), count)
+    written = _writers(graph)
+    owners = _owners(rows, _table(compiled, "source"), _table(compiled, "perf_debug_conn"), count, written)
     operators = [
         {"index": index, "cycles": 0, "macs": 0, "working_bytes": 0, "placement": "", "placement_reason": ""}
         for index in range(count)
@@ -113,7 +114,19 @@ def _operators(compiled, report, model_bytes, output):
     return operators
 
 
-def _owners(rows, sources, connections, count):
+def _writers(graph):
+    """The operator that writes each tensor, by the tensor's name, where only one has that name."""
+    writers, several = {}, set()
+    for index in range(graph.OperatorsLength()):
+        operator = graph.Operators(index)
+        for output in range(operator.OutputsLength()):
+            name = (graph.Tensors(operator.Outputs(output)).Name() or b"").decode("utf-8", "replace")
+            several |= {name} if name in writers else set()
+            writers[name] = index
+    return {name: index for name, index in writers.items() if name and name not in several}
+
+
+def _owners(rows, sources, connections, count, writers):
     """For each row of the schedule the index of the operator that it belongs to."""
     # The sources of the main subgraph come first; those of called subgraphs repeat their keys.
     keys = {}
@@ -126,8 +139,10 @@ def _owners(rows, sources, connections, count):
     owners = [keys.get(row["source_id"]) for row in rows]
     if None not in owners:
         return owners
-    # A row that Vela invented (a conversion of booleans, say) belongs to what reads it, else to what
-    # it reads, else to its neighbour in the schedule.
+    # A row that Vela invented (a conversion of booleans, the steps of an ARG_MAX) belongs to the
+    # operator whose tensor it writes, else to what reads it, else to what it reads, else to its
+    # neighbour in the schedule.
+    owners = [writers.get(row["name"]) if owner is None else owner for row, owner in zip(rows, owners)]
     position = {row["id"]: index for index, row in enumerate(rows)}
     readers, read = {}, {}
     for connection in connections:
