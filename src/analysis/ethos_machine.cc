@@ -123,13 +123,13 @@ U85Work u85_work(const Row& row, const EthosTiling& t, const Shape4& ofm, int64_
 
 // Element-wise rows and resizes have fixed runs of pixels in bricks; copies of large maps are
 // small blocks.
-EthosBlock u85_block(const Row& row, const EthosTiling& t, int64_t stride_h, int64_t stride_w,
-                     EthosBlockMemo& memo) {
+EthosBlock u85_block(const Row& row, const EthosTiling& t, const Shape4& stripe, int64_t stride_h,
+                     int64_t stride_w, EthosBlockMemo& memo) {
   const bool small_copy =
       row.kind == RowKind::kCopy && real(t.ifm.h) * real(t.ifm.w) * real(t.ifm.c) > 8192;
   const bool resize = row.kind == RowKind::kResize;
   if (ethos_kernel(row) != EthosKernel::kElementwise && !small_copy && !resize)
-    return memo.choose_u85(u85_work(row, t, t.ofm, stride_h, stride_w));
+    return memo.choose_u85(u85_work(row, t, stripe, stride_h, stride_w));
   EthosBlock block;
   block.h = resize ? 1 : 2;
   block.w = resize ? 60 : small_copy ? 6 : 16;
@@ -229,7 +229,7 @@ EthosTiling ethos_tiling(const EthosMachine& m, const Row& row, int64_t lines,
   if (lines > 0) stripe.h = std::min(stripe.h, lines);
   const int64_t bits = bits_per_element(row.ifm_type);
   if (m.is_u85)
-    t.block = u85_block(row, t, stride_h, stride_w, memo);
+    t.block = u85_block(row, t, stripe, stride_h, stride_w, memo);
   else
     t.block = memo.choose(m.array, searched_as(kernel, t), t.ifm, stripe, t.kernel_h, t.kernel_w,
                           stride_h, stride_w, bits);

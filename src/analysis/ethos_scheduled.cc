@@ -465,7 +465,8 @@ class Scheduler {
 
   void move_maps(size_t index, RowCycles& cycles, U85Transfers& fast, U85Transfers& slow) const {
     const Work& w = work_[index];
-    const auto add = [&](int32_t map, double bytes, bool reads) {
+    const bool elementwise = ethos_kernel(w.row) == EthosKernel::kElementwise;
+    const auto add = [&](int32_t map, double bytes, bool reads, bool streams = false) {
       const bool is_fast = is_staged(map);
       const EthosMemory& memory = memories_.of(is_fast);
       const bool plain = is_linear(map) && !(machine_.is_u85 && is_transposed(w.row));
@@ -474,7 +475,7 @@ class Scheduler {
                          : ethos_write_waste(machine_, w.row, w.t.block, memory, plain));
       (is_fast ? cycles.sram_bytes : cycles.dram_bytes) += moved;
       U85Transfers& transfers = is_fast ? fast : slow;
-      (reads ? transfers.read : transfers.written) += moved;
+      (!reads ? transfers.written : streams ? transfers.streamed : transfers.read) += moved;
     };
     add(written_map(index), w.bytes.written, false);
     for (int side = 0; side < 2; ++side)
@@ -482,7 +483,8 @@ class Scheduler {
     for (size_t j = index + 1; j <= last_chained(index); ++j) {
       const EthosTraffic own = chained_bytes(j, width_of(lowering_.rows[j].ifm_type));
       for (int side = 0; side < 2; ++side)
-        if (maps_.rows[j].read[side] >= 0) add(maps_.rows[j].read[side], own.read[side], true);
+        if (maps_.rows[j].read[side] >= 0)
+          add(maps_.rows[j].read[side], own.read[side], true, !elementwise);
     }
     slow.read += w.constants + w.scratch;
     slow.written += w.scratch;

@@ -332,6 +332,7 @@ double u85_write_burst(const EthosBlock& block, int64_t channels, double width, 
 // What a channel can have under way, at the latency of the memory (Vela's SYS_DRAM_Mid).
 double u85_dram_cycles(const U85Transfers& b) {
   return slowest({{b.read, 3.2768},
+                  {b.streamed, 3.2768},
                   {b.written, 10.48576},
                   {b.copied, 3.2768},
                   {b.weights, 6.5536},
@@ -341,9 +342,13 @@ double u85_dram_cycles(const U85Transfers& b) {
 
 double u85_sram_cycles(const U85Transfers& b) {
   constexpr double kRate = 20.48;
-  return slowest(
-      {{b.read, kRate}, {b.written, kRate}, {b.copied, kRate}, {b.weights, kRate}, {b.scales, 6.4}},
-      32);
+  return slowest({{b.read, kRate},
+                  {b.streamed, kRate},
+                  {b.written, kRate},
+                  {b.copied, kRate},
+                  {b.weights, kRate},
+                  {b.scales, 6.4}},
+                 32);
 }
 
 }  // namespace edgesage

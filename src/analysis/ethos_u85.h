@@ -45,6 +45,7 @@ struct U85Work {
 // Bytes that one memory moves for a row, by the channel that they take.
 struct U85Transfers {
   double read = 0, written = 0, copied = 0, weights = 0, scales = 0;
+  double streamed = 0;  // read by rows that are done in this one
 };
 
 [[nodiscard]] double u85_dram_cycles(const U85Transfers& bytes);
