@@ -56,6 +56,7 @@ class CascadeSearch {
     if (least_[i] >= row.ofm.h) return false;
     switch (row.kind) {
       case RowKind::kConv2D:
+        return row.groups <= 1;
       case RowKind::kDepthwiseConv2D:
       case RowKind::kAveragePool:
       case RowKind::kMaxPool:

@@ -150,6 +150,13 @@ class MapTable {
       meet(maps.read[1], row.has_ifm2 ? row.ifm2 : row.ofm, row.ifm_type, flat);
       meet(maps.written, row.ofm, row.ofm_type, flat);
       if (row.kind == RowKind::kReduce && maps.read[0] >= 0) at(maps.read[0]).linear = true;
+      // Groups are rows of their own on some of the channels.
+      const int64_t groups = row.kind == RowKind::kConv2D ? std::max<int64_t>(row.groups, 1) : 1;
+      const auto cut = [&](int32_t map, int64_t count) {
+        if (map >= 0 && groups > 1 && count / groups % 16 != 0) at(map).linear = true;
+      };
+      cut(maps.read[0], row.ifm.c);
+      cut(maps.written, row.ofm.c);
     }
   }
 

@@ -426,7 +426,7 @@ class Scheduler {
   void count_constants(size_t index, RowCycles& cycles) const {
     const Work& w = work_[index];
     const double all = w.weights.all(), again = all * w.refetches;
-    cycles.dram_bytes = w.constants + 2 * w.scratch + (buffers_[index].parts > 0 ? all : again);
+    cycles.dram_bytes = w.constants + (buffers_[index].parts > 0 ? all : again);
     cycles.sram_bytes = buffers_[index].parts > 0 ? all + again : 0;
     constexpr double kAlignment = 16;
     cycles.constant_bytes = all > 0 ? all + unestimated(w.row) : 0;
@@ -486,8 +486,12 @@ class Scheduler {
         if (maps_.rows[j].read[side] >= 0)
           add(maps_.rows[j].read[side], own.read[side], true, !elementwise);
     }
-    slow.read += w.constants + w.scratch;
-    slow.written += w.scratch;
+    slow.read += w.constants;
+    const bool scratch_fast = machine_.is_u85 && is_staged(maps_.rows[index].read[0]);
+    U85Transfers& aside = scratch_fast ? fast : slow;
+    aside.read += w.scratch;
+    aside.written += w.scratch;
+    (scratch_fast ? cycles.sram_bytes : cycles.dram_bytes) += 2 * w.scratch;
   }
 
   // Scales are always read from DRAM, weights are copied to SRAM once or read where they are.
