@@ -6,6 +6,7 @@
 
 #include "src/analysis/ethos_buffering.h"
 #include "src/analysis/ethos_cascades.h"
+#include "src/analysis/ethos_constants.h"
 #include "src/analysis/ethos_machine.h"
 #include "src/analysis/ethos_maps.h"
 #include "src/analysis/ethos_occupancy.h"
@@ -55,10 +56,7 @@ class Scheduler {
         memories_(ethos_memories(machine_)),
         weights_(weights),
         limit_(static_cast<int64_t>(machine_.fast_memory)),
-        last_reader_(lowering.rows.size(), -1),
-        first_softmax_(
-            static_cast<int32_t>(std::ranges::find(lowering.rows, OpKind::kSoftmax, &Row::op_kind) -
-                                 lowering.rows.begin())) {
+        last_reader_(lowering.rows.size(), -1) {
     for (size_t i = 0; i < lowering.rows.size(); ++i)
       for (const int32_t producer : lowering.rows[i].inputs)
         last_reader_[static_cast<size_t>(producer)] = static_cast<int32_t>(i);
@@ -372,6 +370,9 @@ class Scheduler {
 
   std::vector<RowCycles> all_cycles() {
     std::vector<RowCycles> cycles(work_.size());
+    std::vector<double> weights;
+    for (const Work& w : work_) weights.push_back(w.weights.all());
+    constants_ = ethos_constant_bytes(lowering_, weights);
     const EthosOccupancy live = ethos_occupancy(lowering_, maps_, cascades_, places_.staged);
     for (size_t i = 0; i < cycles.size(); ++i) {
       const int32_t previous = before(i);
@@ -428,39 +429,7 @@ class Scheduler {
     const double all = w.weights.all(), again = all * w.refetches;
     cycles.dram_bytes = w.constants + (buffers_[index].parts > 0 ? all : again);
     cycles.sram_bytes = buffers_[index].parts > 0 ? all + again : 0;
-    constexpr double kAlignment = 16;
-    cycles.constant_bytes = all > 0 ? all + unestimated(w.row) : 0;
-    for (size_t j = index; j <= last_chained(index); ++j) {
-      const Row& row = lowering_.rows[j];
-      if (row.has_ifm2 && row.ifm2_constant) {
-        const double bytes = real(row.ifm2.elements()) * width_of(row.ifm_type);
-        cycles.constant_bytes += std::ceil(bytes / kAlignment) * kAlignment;
-      }
-      if (row.kind == RowKind::kGather)  // from a table that the model holds
-        cycles.constant_bytes += real(row.ifm.elements()) * width_of(row.ifm_type);
-      cycles.constant_bytes += tables(j);
-    }
-  }
-
-  // Headers of the streams of weights and what fills them up; fitted.
-  double unestimated(const Row& row) const {
-    if (row.kind == RowKind::kDepthwiseConv2D) return 24;
-    return machine_.is_u85 ? 180 : 66;
-  }
-
-  // Of activations, some of which are the same; of softmaxes the exponential and scalars.
-  double tables(size_t index) const {
-    constexpr double kTable = 160, kExponential = 1024, kScalar = 16;
-    const Row& row = lowering_.rows[index];
-    if (row.op_kind == OpKind::kSoftmax) {
-      const bool starts = index == 0 || lowering_.rows[index - 1].op != row.op;
-      return starts && !had_softmax_before(index) ? kExponential : kScalar;
-    }
-    return ethos_looks_up(row) ? kTable : 0;
-  }
-
-  bool had_softmax_before(size_t index) const {
-    return first_softmax_ < static_cast<int32_t>(index);
+    for (size_t j = index; j <= last_chained(index); ++j) cycles.constant_bytes += constants_[j];
   }
 
   void move_maps(size_t index, RowCycles& cycles, U85Transfers& fast, U85Transfers& slow) const {
@@ -518,10 +487,10 @@ class Scheduler {
   std::span<const WeightStats> weights_;
   int64_t limit_;
   std::vector<int32_t> last_reader_;   // of each row; -1 for none
-  int32_t first_softmax_;              // the first row of one
   std::vector<int32_t> first_reader_;  // of each map
   EthosMaps maps_;
-  std::vector<Work> work_;  // one a row
+  std::vector<Work> work_;         // one a row
+  std::vector<double> constants_;  // one a row: bytes
   EthosCascades cascades_;
   std::vector<std::pair<size_t, int64_t>> narrow_;  // last rows of cascades with the fewest lines
   std::vector<EthosBuffering> buffers_;             // one a row
