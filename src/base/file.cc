@@ -43,29 +43,59 @@ Result<std::vector<std::byte>> read_all(int fd, const std::string& name, ErrorCo
 
 }  // namespace
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path,
-                                                           ErrorCode code) {
+Result<OpenFile> OpenFile::open(const std::filesystem::path& path, ErrorCode code) {
   const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : path.string();
-  const Descriptor file(standard_input ? ::dup(0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return make_error(code, name, fmt::format("cannot be opened: {}", reason()));
+  std::string name = standard_input ? "standard input" : path.string();
+  const int file = standard_input ? ::dup(0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return make_error(code, name, fmt::format("cannot be opened: {}", reason()));
+  return OpenFile(file, std::move(name), code);
+}
+
+OpenFile::OpenFile(OpenFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      name_(std::move(other.name_)),
+      code_(other.code_) {}
+
+OpenFile::~OpenFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool OpenFile::read_at(size_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t count = ::pread(descriptor_, to.data(), to.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    offset += static_cast<size_t>(count);
+    to = to.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+Result<std::shared_ptr<const MappedFile>> OpenFile::map() const {
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0)
-    return make_error(code, name, fmt::format("cannot be read: {}", reason()));
+  if (::fstat(descriptor_, &info) != 0)
+    return make_error(code_, name_, fmt::format("cannot be read: {}", reason()));
   if (S_ISDIR(info.st_mode))
-    return make_error(code, name, "is a directory; give the path of a file");
+    return make_error(code_, name_, "is a directory; give the path of a file");
 
   std::shared_ptr<MappedFile> mapped(new MappedFile());
   const auto size = static_cast<size_t>(info.st_size);
   if (S_ISREG(info.st_mode) && size > 0) {
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
     if (address != MAP_FAILED) {
       mapped->bytes_ = {static_cast<const std::byte*>(address), size};
       return std::shared_ptr<const MappedFile>(std::move(mapped));
     }
   }
-  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_all(file.get(), name, code));
-  return holding(bytes);
+  EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                            read_all(descriptor_, name_, code_));
+  return MappedFile::holding(bytes);
+}
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path,
+                                                           ErrorCode code) {
+  EDGESAGE_ASSIGN_OR_RETURN(const OpenFile file, OpenFile::open(path, code));
+  return file.map();
 }
 
 std::shared_ptr<const MappedFile> MappedFile::holding(std::span<const std::byte> bytes) {

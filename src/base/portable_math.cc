@@ -66,16 +66,6 @@ inline double inline_exp(double x) {
   return sum * std::bit_cast<double>(biased << 52);
 }
 
-// Loops over blocks of draws, compiled for wider registers too where the compiler can choose
-// between them at run time. IEEE 754 rounds the same in all of them: no multiplication is fused
-// with an addition (-ffp-contract=off).
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define EDGESAGE_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define EDGESAGE_WIDE
-#endif
-
 constexpr size_t kBlock = 256;
 using Block = std::array<double, kBlock>;
 
@@ -98,14 +88,27 @@ EDGESAGE_WIDE void laplace_of(const Block& draw, Block& out) {
   }
 }
 
-// Calls draw_one(i) for each value of a block, then transforms the block; the last one is
-// transformed beyond its end, which keeps the loops simple.
-template <class DrawOne, class Transform>
-void by_blocks(std::span<double> out, DrawOne draw_one, Transform transform) {
+// As many calls of disc. A point outside is overwritten by the next: a branch would often be
+// guessed wrong.
+void discs(Rng& rng, size_t count, Block& x, Block& square) {
+  Rng drawn = rng;  // stays in registers
+  for (size_t i = 0; i < count;) {
+    x[i] = drawn.uniform(-1, 1);
+    const double y = drawn.uniform(-1, 1);
+    square[i] = x[i] * x[i] + y * y;
+    i += static_cast<size_t>((square[i] > 0) & (square[i] <= 1));
+  }
+  rng = drawn;
+}
+
+// Calls draw(count) for each block, then transforms the block; the last one is transformed beyond
+// its end, which keeps the loops simple.
+template <class Draw, class Transform>
+void by_blocks(std::span<double> out, Draw draw, Transform transform) {
   Block made{};
   for (size_t begin = 0; begin < out.size(); begin += kBlock) {
     const size_t count = std::min(kBlock, out.size() - begin);
-    for (size_t i = 0; i < count; ++i) draw_one(i);
+    draw(count);
     transform(made);
     std::copy_n(made.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(begin));
   }
@@ -170,21 +173,24 @@ double portable_laplace(Rng& rng) {
 void portable_student_t(Rng& rng, double freedom, std::span<double> out) {
   Block x = filled(0), square = filled(0.5);
   by_blocks(
-      out, [&](size_t i) { square[i] = disc(rng, x[i]); },
+      out, [&](size_t count) { discs(rng, count, x, square); },
       [&](Block& made) { student_t_of(x, square, freedom, made); });
 }
 
 void portable_normal(Rng& rng, std::span<double> out) {
   Block x = filled(0), square = filled(0.5);
   by_blocks(
-      out, [&](size_t i) { square[i] = disc(rng, x[i]); },
+      out, [&](size_t count) { discs(rng, count, x, square); },
       [&](Block& made) { normal_of(x, square, made); });
 }
 
 void portable_laplace(Rng& rng, std::span<double> out) {
   Block draw = filled(0);
   by_blocks(
-      out, [&](size_t i) { draw[i] = rng.uniform(-1, 1); },
+      out,
+      [&](size_t count) {
+        for (size_t i = 0; i < count; ++i) draw[i] = rng.uniform(-1, 1);
+      },
       [&](Block& made) { laplace_of(draw, made); });
 }
 
@@ -192,9 +198,11 @@ void portable_mixture(Rng& rng, double share, double wide, double narrow, std::s
   Block x = filled(0), square = filled(0.5), factor = filled(1);
   by_blocks(
       out,
-      [&](size_t i) {
-        factor[i] = rng.chance(share) ? wide : narrow;
-        square[i] = disc(rng, x[i]);
+      [&](size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+          factor[i] = rng.chance(share) ? wide : narrow;
+          square[i] = disc(rng, x[i]);
+        }
       },
       [&](Block& made) {
         normal_of(x, square, made);

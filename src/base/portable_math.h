@@ -7,6 +7,16 @@
 
 #include "src/base/rng.h"
 
+// Before a function with a loop over numbers: compiled for wider registers too where the compiler
+// can choose between them at run time. IEEE 754 rounds the same in all of them: no multiplication
+// is fused with an addition (-ffp-contract=off).
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define EDGESAGE_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define EDGESAGE_WIDE
+#endif
+
 namespace edgesage {
 
 // Natural logarithm of a positive finite number; relative error below 1e-12.

@@ -1,6 +1,5 @@
 #include "src/base/rng.h"
 
-#include <bit>
 #include <numbers>
 
 #include "src/base/hash.h"
@@ -30,22 +29,6 @@ Rng::Rng(uint64_t seed) {
 }
 
 Rng::Rng(uint64_t seed, std::string_view stream) : Rng(stream_seed(seed, stream)) {}
-
-uint64_t Rng::next() {
-  const uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-  const uint64_t t = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= t;
-  state_[3] = std::rotl(state_[3], 45);
-  return result;
-}
-
-double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
-
-double Rng::uniform(double low, double high) { return low + (high - low) * uniform(); }
 
 int64_t Rng::integer(int64_t low, int64_t high) {
   const uint64_t range = static_cast<uint64_t>(high - low) + 1;

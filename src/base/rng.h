@@ -2,6 +2,7 @@
 // xoshiro256** seeded by SplitMix64 (Blackman and Vigna, 2018).
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -17,9 +18,19 @@ class Rng {
   // An independent stream for a purpose: the same seed and name give the same stream.
   Rng(uint64_t seed, std::string_view stream);
 
-  uint64_t next();
-  double uniform();                            // [0, 1)
-  double uniform(double low, double high);     // [low, high)
+  uint64_t next() {
+    const uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+    const uint64_t t = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= t;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }          // [0, 1)
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }  // [low, high)
   int64_t integer(int64_t low, int64_t high);  // both ends included
   bool chance(double probability) { return uniform() < probability; }
   double normal();  // mean 0, standard deviation 1

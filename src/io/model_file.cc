@@ -39,11 +39,12 @@ Status within(const std::string& name, Status status) {
   return status;
 }
 
-Result<Graph> read_onnx_graph(std::shared_ptr<const MappedFile> file, const std::string& name,
-                              const std::filesystem::path& path, const ReadOptions& options) {
+Result<Graph> read_onnx_graph(const OpenFile& open, std::shared_ptr<const MappedFile> file,
+                              const std::string& name, const std::filesystem::path& path,
+                              const ReadOptions& options) {
   onnx::ReadOptions how;
   if (path != "-") how.model_path = path;
-  EDGESAGE_ASSIGN_OR_RETURN(onnx::Model read, onnx::read_onnx(std::move(file), name, how));
+  EDGESAGE_ASSIGN_OR_RETURN(onnx::Model read, onnx::read_onnx(std::move(file), name, how, &open));
   const auto model = std::make_shared<const onnx::Model>(std::move(read));
   onnx::ShapeOptions shapes;
   shapes.inputs = options.shapes;
@@ -63,15 +64,15 @@ Result<Graph> read_onnx_graph(std::shared_ptr<const MappedFile> file, const std:
 }  // namespace
 
 Result<Graph> read_model(const std::filesystem::path& path, const ReadOptions& options) {
-  EDGESAGE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file,
-                            MappedFile::open(path, ErrorCode::kBadModel));
+  EDGESAGE_ASSIGN_OR_RETURN(const OpenFile open, OpenFile::open(path, ErrorCode::kBadModel));
+  EDGESAGE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, open.map());
   const std::string name = path == "-" ? "standard input" : path.string();
   const std::span<const std::byte> bytes = file->bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   // Protobuf has no magic number, so that others are asked first.
   const bool tflite = looks_like_tflite(bytes), ncnn = looks_like_ncnn(text);
   if (!tflite && !ncnn && looks_like_onnx(bytes))
-    return read_onnx_graph(std::move(file), name, path, options);
+    return read_onnx_graph(open, std::move(file), name, path, options);
   if (!options.dimensions.empty())
     return make_error(ErrorCode::kInvalidArgument, name,
                       "only ONNX models have named dimensions to be given (-f)");

@@ -11,6 +11,12 @@ namespace edgesage::report {
 namespace {
 
 constexpr double kBottom = kChartSide - kChartMargin;
+constexpr size_t kMostTicks = 9;  // of a logarithmic axis
+
+// Of a label, rather too much: digits of common fonts take 0.55 to 0.6 of the size of 11.
+double width_of(std::string_view text) { return 6.6 * static_cast<double>(text.size()); }
+
+int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(value) + 1e-9)); }
 
 }  // namespace
 
@@ -34,26 +40,89 @@ std::string chart(std::string_view title, std::string_view x_label, std::string_
       (kChartSide + kChartMargin) / 2, kChartSide - 8, escaped(x_label));
 }
 
-std::string chart_tick_x(const ChartScale& scale, double value, std::string_view text) {
-  return fmt::format(
-      "<path class=\"grid\" d=\"M{0:.1f} 10V{1}\"/><text x=\"{0:.1f}\" y=\"{2}\" "
-      "text-anchor=\"middle\">{3}</text>",
-      scale.x(value), kBottom, kBottom + 15, text);
+std::vector<ChartTick> linear_ticks(double low, double high, int most, double least_step) {
+  const double range = high - low;
+  if (!(range > 0) || !std::isfinite(range)) return {};
+  const double power = std::pow(10, std::floor(std::log10(range / most)));
+  double step = 10 * power;
+  for (const double digit : {5, 2, 1})
+    if (range / (digit * power) <= most) step = digit * power;
+  step = std::max(step, least_step);
+  const double slack = 1e-9 * range, largest = std::max(std::abs(low), std::abs(high));
+  const int digits = exponent_of(step), exponent = exponent_of(largest);
+  const bool plain = digits >= -4 && exponent < 6;
+  std::vector<ChartTick> ticks;
+  for (double i = std::ceil((low - slack) / step); i * step <= high + slack; ++i) {
+    const double value = i == 0 ? 0 : i * step;
+    ticks.push_back({value, plain || value == 0
+                                ? fmt::format("{:.{}f}", value, plain ? std::max(0, -digits) : 0)
+                                : fmt::format("{:.{}f}e{}", value / std::pow(10, exponent),
+                                              std::max(0, exponent - digits), exponent)});
+  }
+  return ticks;
 }
 
-std::string chart_tick_y(const ChartScale& scale, double value, std::string_view text) {
-  return fmt::format(
-      "<path class=\"grid\" d=\"M{0} {1:.1f}H{2}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
-      "text-anchor=\"end\">{5}</text>",
-      kChartMargin, scale.y(value), kChartSide - 10, kChartMargin - 5, scale.y(value) + 4, text);
+std::vector<ChartTick> logarithmic_ticks(double low, double high) {
+  if (!(high > low) || !(high - low < 1000)) return {};
+  constexpr double kSlack = 1e-9;
+  std::vector<ChartTick> all, tens;
+  for (auto power = static_cast<int>(std::floor(low)); power <= high; ++power) {
+    for (const int digit : {1, 2, 5}) {
+      const double at = power + std::log10(digit);
+      if (at < low - kSlack || at > high + kSlack) continue;
+      const double value = digit * std::pow(10, power);
+      const std::string text = power < -3 || power > 4
+                                   ? fmt::format("{}e{}", digit, power)
+                                   : fmt::format("{:.{}f}", value, std::max(0, -power));
+      all.push_back({at, text});
+      if (digit == 1) tens.push_back({at, text});
+    }
+  }
+  if (all.size() <= kMostTicks && all.size() >= 3) return all;
+  if (all.size() > kMostTicks) {
+    std::vector<ChartTick> kept;
+    const size_t every = (tens.size() + kMostTicks - 1) / kMostTicks;
+    for (size_t i = 0; i < tens.size(); i += every) kept.push_back(std::move(tens[i]));
+    return kept;
+  }
+  std::vector<ChartTick> ticks = linear_ticks(std::pow(10, low), std::pow(10, high));
+  for (ChartTick& tick : ticks) tick.value = std::log10(tick.value);
+  return ticks;
+}
+
+std::string chart_ticks_x(const ChartScale& scale, const std::vector<ChartTick>& ticks) {
+  std::string body;
+  double end = -kChartSide;  // of the label before
+  for (const ChartTick& tick : ticks) {
+    body += fmt::format("<path class=\"grid\" d=\"M{:.1f} 10V{}\"/>", scale.x(tick.value), kBottom);
+    const double half = width_of(tick.text) / 2;
+    const double middle = std::clamp(scale.x(tick.value), half, kChartSide - half);
+    if (middle - half < end + 3) continue;
+    end = middle + half;
+    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", middle,
+                        kBottom + 15, tick.text);
+  }
+  return body;
+}
+
+std::string chart_ticks_y(const ChartScale& scale, const std::vector<ChartTick>& ticks) {
+  constexpr double kRoom = kChartMargin - 5;
+  std::string body;
+  for (const ChartTick& tick : ticks)
+    body += fmt::format(
+        "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\"{}>{}</text>",
+        kChartMargin, scale.y(tick.value), kChartSide - 10, kRoom, scale.y(tick.value) + 4,
+        width_of(tick.text) > kRoom
+            ? fmt::format(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", kRoom - 2)
+            : "",
+        tick.text);
+  return body;
 }
 
 std::string chart_logarithmic_square(const ChartScale& scale) {
-  std::string body;
-  for (double power = std::ceil(scale.low); power <= scale.high; ++power) {
-    const std::string text = chart_figure(std::pow(10, power));
-    body += chart_tick_x(scale, power, text) + chart_tick_y(scale, power, text);
-  }
+  const std::vector<ChartTick> ticks = logarithmic_ticks(scale.low, scale.high);
+  const std::string body = chart_ticks_x(scale, ticks) + chart_ticks_y(scale, ticks);
   return body +
          fmt::format(
              "<path class=\"axis\" stroke-dasharray=\"4\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>",

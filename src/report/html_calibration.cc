@@ -53,9 +53,9 @@ std::string residuals(const CalibratedQuantity& quantity) {
   }
   const ChartScale x{-kMost, kMost};
   const ChartScale y{0, 1.05 * std::max(1, *std::max_element(counts.begin(), counts.end()))};
-  std::string body;
-  for (const double at : {-50, -25, 0, 25, 50})
-    body += chart_tick_x(x, at, fmt::format("{:+.0f} %", at));
+  std::vector<ChartTick> ticks;
+  for (const double at : {-50, -25, 0, 25, 50}) ticks.push_back({at, fmt::format("{:+.0f} %", at)});
+  std::string body = chart_ticks_x(x, ticks) + chart_ticks_y(y, linear_ticks(y.low, y.high, 6, 1));
   for (int i = 0; i < kBins; ++i) {
     const double left = -kMost + 2 * kMost * i / kBins;
     const int count = counts[static_cast<size_t>(i)];
@@ -73,14 +73,13 @@ std::string curve(const CalibratedQuantity& quantity) {
   for (const CalibrationCurvePoint& point : quantity.curve) high = std::max(high, point.median_ape);
   const double last = static_cast<double>(quantity.curve.back().labels + quantity.more);
   const ChartScale x{0, last * 1.05}, y{0, std::max(1.0, high * 1.1)};
-  std::string body, path;
-  for (int i = 1; i <= 4; ++i)
-    body += chart_tick_y(y, y.high * i / 4, fmt::format("{:.1f}", y.high * i / 4));
+  std::string body = chart_ticks_x(x, linear_ticks(x.low, x.high, 6, 1)) +
+                     chart_ticks_y(y, linear_ticks(y.low, y.high));
+  std::string path;
   for (const CalibrationCurvePoint& point : quantity.curve) {
     const auto labels = static_cast<double>(point.labels);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.x(labels),
                         y.y(point.median_ape));
-    body += chart_tick_x(x, labels, fmt::format("{}", point.labels));
     body += fmt::format("<circle class=\"in\" r=\"4\" cx=\"{:.1f}\" cy=\"{:.1f}\"/>", x.x(labels),
                         y.y(point.median_ape));
   }

@@ -82,13 +82,8 @@ std::string epochs_chart(const std::string& title, std::map<int32_t, double> tra
   }
   if (low > high) return "";
   const ChartScale x{0, 1.05 * last}, y = scale_around(low, high);
-  std::string body;
-  for (int i = 1; i <= 4; ++i)
-    body += chart_tick_x(x, std::max(1, last * i / 4), std::to_string(std::max(1, last * i / 4)));
-  for (int i = 0; i <= 4; ++i) {
-    const double at = low + (high - low) * i / 4;
-    body += chart_tick_y(y, at, chart_figure(std::pow(10, at)));
-  }
+  const std::string body = chart_ticks_x(x, linear_ticks(x.low, x.high, 6, 1)) +
+                           chart_ticks_y(y, logarithmic_ticks(y.low, y.high));
   return chart(title, title + ", by epoch",
                body + line(train, x, y, "line") + line(validation, x, y, "validation"));
 }
@@ -150,9 +145,7 @@ std::string bars(const std::vector<ErrorGroup>& groups, const std::string& title
   if (!(high > 0)) return "";
   const auto count = static_cast<double>(groups.size());
   const ChartScale x{0, count}, y{0, 1.1 * high};
-  std::string body;
-  for (int i = 1; i <= 4; ++i)
-    body += chart_tick_y(y, high * i / 4, fmt::format("{:.1f}", high * i / 4));
+  std::string body = chart_ticks_y(y, linear_ticks(y.low, y.high));
   for (size_t i = 0; i < groups.size(); ++i) {
     const auto at = static_cast<double>(i);
     body += fmt::format(

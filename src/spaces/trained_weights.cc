@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -45,31 +46,73 @@ void draw_variates(Rng& rng, int64_t shape, double freedom, std::span<double> ou
   }
 }
 
-// Calls f(i, channel) for each value.
+// Calls f(first, count, channel) for all values, in runs of one channel.
 template <class F>
-void for_each_value(size_t count, size_t channels, size_t taps, bool channel_last, F f) {
-  if (channel_last) {
-    for (size_t i = 0, channel = 0; i < count;
-         ++i, channel = channel + 1 == channels ? 0 : channel + 1)
-      f(i, channel);
+void for_each_run(const FilterLayout& layout, size_t count, F f) {
+  const auto channels = static_cast<size_t>(layout.channels);
+  const auto taps = static_cast<size_t>(layout.taps);
+  if (layout.channel_last) {
+    for (size_t i = 0; i < count; ++i) f(i, 1, i % channels);
     return;
   }
-  for (size_t i = 0, channel = 0; i < count; ++channel)
-    for (size_t tap = 0; tap < taps; ++tap, ++i) f(i, channel);
+  for (size_t i = 0, channel = 0; i < count; i += taps, ++channel) f(i, taps, channel);
+}
+
+EDGESAGE_WIDE void scale(const double* variates, size_t count, double factor, float* values) {
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(factor * variates[i]);
+}
+
+constexpr uint32_t kMagnitude = 0x7fff'ffff;
+
+// Magnitudes are in the order of their bits.
+EDGESAGE_WIDE float largest_magnitude(const float* values, size_t count) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < count; ++i)
+    most = std::max(most, std::bit_cast<uint32_t>(values[i]) & kMagnitude);
+  return std::bit_cast<float>(most);
+}
+
+// To a symmetric grid of `half` steps on either side, of which what is below `least` is left out.
+EDGESAGE_WIDE void quantise(const float* values, size_t count, double scale, double half,
+                            double least, int8_t* stored) {
+  for (size_t i = 0; i < count; ++i) {
+    const double step = std::floor(static_cast<double>(values[i]) / scale * half + 0.5);
+    const double kept = std::max(step, least);
+    stored[i] = static_cast<int8_t>(static_cast<int32_t>(std::floor(kept * 127 / half + 0.5)));
+  }
+}
+
+// The magnitude that has `rank` others before it, from the first bits on: those with the bits that
+// are known are counted by their next ones.
+uint32_t magnitude_of_rank(std::span<const float> values, size_t rank) {
+  uint32_t known = 0;
+  int known_below = 31;  // the lowest bit that is known
+  for (const int bits : {11, 11, 9}) {
+    const int shift = known_below - bits;
+    std::array<uint32_t, 2048> counts{};
+    for (const float value : values) {
+      const uint32_t magnitude = std::bit_cast<uint32_t>(value) & kMagnitude;
+      if (magnitude >> known_below == known >> known_below)
+        ++counts[(magnitude >> shift) & ((1U << bits) - 1)];
+    }
+    uint32_t next = 0;
+    for (; rank >= counts[next]; ++next) rank -= counts[next];
+    known |= next << shift;
+    known_below = shift;
+  }
+  return known;
+}
+
+EDGESAGE_WIDE void zero_up_to(uint32_t threshold, float* values, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if ((std::bit_cast<uint32_t>(values[i]) & kMagnitude) <= threshold) values[i] = 0;
 }
 
 // Zeroes the smallest magnitudes.
 void prune(std::vector<float>& values, double sparsity) {
   const auto zeros = static_cast<size_t>(sparsity * static_cast<double>(values.size()));
   if (zeros == 0) return;
-  std::vector<float> magnitudes(values.size());
-  std::transform(values.begin(), values.end(), magnitudes.begin(),
-                 [](float value) { return std::abs(value); });
-  const auto middle = magnitudes.begin() + static_cast<std::ptrdiff_t>(zeros - 1);
-  std::nth_element(magnitudes.begin(), middle, magnitudes.end());
-  const float threshold = *middle;
-  for (float& value : values)
-    if (std::abs(value) <= threshold) value = 0;
+  zero_up_to(magnitude_of_rank(values, zeros - 1), values.data(), values.size());
 }
 
 constexpr size_t kTableSize = 8192;
@@ -115,36 +158,31 @@ void TrainedWeights::fill(const FilterLayout& layout, std::span<int8_t> stored) 
 }
 
 void TrainedWeights::fill_each(const FilterLayout& layout, const Filter& filter, Rng& rng,
-                               std::span<int8_t> stored) const {
+                               std::span<int8_t> stored) {
   const auto channels = static_cast<size_t>(layout.channels);
-  const auto taps = static_cast<size_t>(layout.taps);
-  const auto for_each = [&](auto f) {
-    for_each_value(stored.size(), channels, taps, layout.channel_last, f);
-  };
   std::vector<double> deviation(channels);
   for (double& value : deviation) value = portable_exp(filter.spread * portable_normal(rng));
-  std::vector<double> variates(stored.size());
-  draw_variates(rng, filter.shape, filter.freedom, variates);
-  std::vector<float> values(stored.size());
-  for_each([&](size_t i, size_t channel) {
-    values[i] = static_cast<float>(deviation[channel] * variates[i]);
+  variates_.resize(stored.size());
+  draw_variates(rng, filter.shape, filter.freedom, variates_);
+  values_.resize(stored.size());
+  for_each_run(layout, stored.size(), [&](size_t first, size_t count, size_t channel) {
+    scale(&variates_[first], count, deviation[channel], &values_[first]);
   });
-  prune(values, filter.sparsity);
+  prune(values_, filter.sparsity);
 
   const bool per_channel = layout.kind != OpKind::kFullyConnected;
   std::vector<float> largest(per_channel ? channels : 1, 1e-30F);
-  for_each([&](size_t i, size_t channel) {
+  for_each_run(layout, stored.size(), [&](size_t first, size_t count, size_t channel) {
     float& most = largest[per_channel ? channel : 0];
-    most = std::max(most, std::abs(values[i]));
+    most = std::max(most, largest_magnitude(&values_[first], count));
   });
-  // A symmetric grid; an even number of values cannot hold zero in its middle, so one end is left
+  // An even number of values cannot hold zero in the middle of a symmetric grid, so one end is left
   // out.
   const double half = clusters_ > 0 ? static_cast<double>(clusters_ / 2) : 127;
-  for_each([&](size_t i, size_t channel) {
-    const double scale = largest[per_channel ? channel : 0];
-    const double step = std::floor(static_cast<double>(values[i]) / scale * half + 0.5);
-    const double kept = clusters_ > 0 ? std::max(step, 1 - half) : step;
-    stored[i] = static_cast<int8_t>(std::floor(kept * 127 / half + 0.5));
+  const double least = clusters_ > 0 ? 1 - half : -half;
+  for_each_run(layout, stored.size(), [&](size_t first, size_t count, size_t channel) {
+    quantise(&values_[first], count, largest[per_channel ? channel : 0], half, least,
+             &stored[first]);
   });
 }
 

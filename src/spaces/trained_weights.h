@@ -18,7 +18,7 @@ namespace edgesage {
 // filter after filter. Everything follows from the seed and the way of drawing.
 class TrainedWeights {
  public:
-  // kEach: every value is a variate of its own (40 ns). kTabled: values are picked from 8192
+  // kEach: every value is a variate of its own (8 ns). kTabled: values are picked from 8192
   // variates of the network (2 ns), tails have the network's weight, and pruning takes the smallest
   // by their place in the table; for networks of millions of weights.
   enum class Drawing : uint8_t { kEach, kTabled };
@@ -36,7 +36,7 @@ class TrainedWeights {
     double freedom = 0, spread = 0, sparsity = 0;
   };
   void fill_each(const FilterLayout& layout, const Filter& filter, Rng& rng,
-                 std::span<int8_t> stored) const;
+                 std::span<int8_t> stored);
   void fill_tabled(const FilterLayout& layout, const Filter& filter, Rng& rng,
                    std::span<int8_t> stored);
   [[nodiscard]] const std::vector<float>& table(int64_t shape);
@@ -45,9 +45,11 @@ class TrainedWeights {
   Drawing drawing_ = Drawing::kEach;
   uint64_t seed_ = 0;
   std::array<std::vector<float>, 5> tables_;  // by shape, made when first used
-  double sparsity_ = 0;                       // of the network; 0 if it is not pruned
-  int64_t clusters_ = 0;                      // distinct values; 0 if it is not clustered
-  double tail_ = 0;                           // typical degrees of freedom
+  std::vector<double> variates_;              // of the filter at hand
+  std::vector<float> values_;
+  double sparsity_ = 0;   // of the network; 0 if it is not pruned
+  int64_t clusters_ = 0;  // distinct values; 0 if it is not clustered
+  double tail_ = 0;       // typical degrees of freedom
 };
 
 }  // namespace edgesage

@@ -184,7 +184,7 @@ struct Model {
 
   std::shared_ptr<const void> storage;  // the file's mapping
   std::deque<std::string> names;        // text that is in no file
-  std::deque<std::vector<std::byte>> bytes;
+  std::deque<std::vector<std::byte>> bytes;  // made, or copied from between the weights
 
   Model() = default;
   Model(Model&&) = default;

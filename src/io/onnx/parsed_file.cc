@@ -453,10 +453,11 @@ void Oddities::append_to(std::vector<std::string>& warnings) const {
 }
 
 Result<ParsedFile> parse_file(std::span<const std::byte> bytes, const std::string& name,
-                              ExternalFiles& external, Oddities& oddities) {
+                              ExternalFiles& external, Oddities& oddities, const OpenFile* open) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  Wire wire(text);
+  Wire wire(text, open);
   ParsedFile file = FileParser(wire, external, oddities).parse(text);
+  file.model.bytes = wire.heads().take_copies();
   if (wire.good()) return file;
   const WireFault& fault = wire.fault();
   return make_error(ErrorCode::kBadModel, name,

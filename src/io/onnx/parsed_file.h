@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "edgesage/result.h"
+#include "src/base/file.h"
 #include "src/io/onnx/external_data.h"
 #include "src/io/onnx/model.h"
 
@@ -51,9 +52,10 @@ class Oddities {
   std::vector<Kind> kinds_;
 };
 
-// Reads the wire format. Faults are kBadModel, `name` stands before them.
+// Reads the wire format. Faults are kBadModel, `name` stands before them. With an open file,
+// `bytes` are its mapping (heads.h).
 [[nodiscard]] Result<ParsedFile> parse_file(std::span<const std::byte> bytes,
                                             const std::string& name, ExternalFiles& external,
-                                            Oddities& oddities);
+                                            Oddities& oddities, const OpenFile* open);
 
 }  // namespace edgesage::onnx

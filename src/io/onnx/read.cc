@@ -53,7 +53,7 @@ void gather_graphs(ParsedFile& file) {
 }
 
 Result<Model> read(std::span<const std::byte> bytes, const std::string& name,
-                   const ReadOptions& options) {
+                   const ReadOptions& options, const OpenFile* open) {
   if (bytes.size() >= kMaxFileBytes)
     return make_error(ErrorCode::kBadModel, name,
                       fmt::format("has {} bytes, where an ONNX file may have 2 GB; its weights "
@@ -63,7 +63,7 @@ Result<Model> read(std::span<const std::byte> bytes, const std::string& name,
     return make_error(ErrorCode::kBadModel, name, describe_foreign_file(bytes));
   ExternalFiles external(options.model_path);
   Oddities oddities;
-  EDGESAGE_ASSIGN_OR_RETURN(ParsedFile file, parse_file(bytes, name, external, oddities));
+  EDGESAGE_ASSIGN_OR_RETURN(ParsedFile file, parse_file(bytes, name, external, oddities, open));
   if (!file.has_graph) return make_error(ErrorCode::kBadModel, name, describe_foreign_file(bytes));
   set_versions(file, oddities);
   FreshNames fresh(file);
@@ -78,20 +78,27 @@ Result<Model> read(std::span<const std::byte> bytes, const std::string& name,
   return model;
 }
 
-}  // namespace
-
-Result<Model> read_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> storage,
-                        const std::string& name, const ReadOptions& options) {
-  Result<Model> model = read(bytes, name, options);
+Result<Model> read_named(std::span<const std::byte> bytes, std::shared_ptr<const void> storage,
+                         const std::string& name, const ReadOptions& options,
+                         const OpenFile* open) {
+  Result<Model> model = read(bytes, name, options, open);
   if (!model) return make_error(model.error().code, name, one_line(model.error().message));
   model->storage = std::move(storage);
   return model;
 }
 
+}  // namespace
+
+Result<Model> read_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> storage,
+                        const std::string& name, const ReadOptions& options) {
+  return read_named(bytes, std::move(storage), name, options, nullptr);
+}
+
 Result<Model> read_onnx(std::shared_ptr<const MappedFile> file, const std::string& name,
-                        const ReadOptions& options) {
+                        const ReadOptions& options, const OpenFile* open) {
   const std::span<const std::byte> bytes = file->bytes();
-  return read_onnx(bytes, std::move(file), name, options);
+  if (!file->is_mapped()) open = nullptr;
+  return read_named(bytes, std::move(file), name, options, open);
 }
 
 }  // namespace edgesage::onnx

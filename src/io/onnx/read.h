@@ -62,8 +62,11 @@ struct ReadOptions {
                                       std::shared_ptr<const void> storage, const std::string& name,
                                       const ReadOptions& options = {});
 
-// Reads a mapped file.
+// Reads a mapped file. With `open`, the file still open, what a large one has between its weights
+// is read from there and copied (heads.h), which is faster than touching the mapping and takes as
+// long however far the weights move it apart. It is needed no longer than the call lasts.
 [[nodiscard]] Result<Model> read_onnx(std::shared_ptr<const MappedFile> file,
-                                      const std::string& name, const ReadOptions& options = {});
+                                      const std::string& name, const ReadOptions& options = {},
+                                      const OpenFile* open = nullptr);
 
 }  // namespace edgesage::onnx

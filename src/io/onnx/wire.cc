@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -12,6 +13,7 @@ namespace edgesage::onnx {
 namespace {
 
 constexpr size_t kPathSegments = 12;
+constexpr std::ptrdiff_t kLongestVarint = 10;
 
 // Only the varints of protozero are used: its reader cuts lengths to 32 bits.
 const char* decode(const char*& at, const char* end, uint64_t& value) {
@@ -71,7 +73,7 @@ std::string Wire::path_of(const Message* where) const {
 
 void Wire::fail(const char* at, const Message* where, std::string message) {
   if (fault_) return;
-  fault_ = WireFault{static_cast<size_t>(at - file_.data()), path_of(where), std::move(message)};
+  fault_ = WireFault{heads_.offset_of(at), path_of(where), std::move(message)};
 }
 
 void Message::fail(std::string message) { wire_->fail(tag_at_, this, std::move(message)); }
@@ -87,14 +89,25 @@ void Message::name_field(const char* name, int64_t index) {
 }
 
 uint64_t Message::varint() {
-  const char* start = at_;
+  const std::ptrdiff_t left = end_ - at_;
+  const std::string_view text =
+      near({at_, static_cast<size_t>(far_ ? std::min(left, kLongestVarint) : left)});
+  const char* at = text.data();
   uint64_t value = 0;
-  if (const char* why = decode(at_, end_, value)) {
-    wire_->fail(start, this, why);
+  if (const char* why = decode(at, text.data() + text.size(), value)) {
+    wire_->fail(at_, this, why);
     at_ = end_;
     return 0;
   }
+  at_ += at - text.data();
   return value;
+}
+
+std::string_view Message::near(std::string_view text) {
+  if (!far_) return text;
+  const std::string_view found = wire_->heads().near(text);
+  if (wire_->heads().shortened()) fail("the file became shorter while it was read");
+  return found;
 }
 
 std::string_view Message::take(uint64_t size) {
@@ -174,13 +187,13 @@ int64_t Message::integer(const char* name) {
 float Message::float32(const char* name) {
   name_field(name, -1);
   if (!expect(Type::kFixed32)) return 0;
-  const std::string_view taken = take(4);
+  const std::string_view taken = near(take(4));
   return taken.size() == 4 ? little_endian<float>(taken.data()) : 0;
 }
 
 std::string_view Message::bytes(const char* name, int64_t index) {
   name_field(name, index);
-  return expect(Type::kBytes) ? take(varint()) : std::string_view();
+  return expect(Type::kBytes) ? near(take(varint())) : std::string_view();
 }
 
 Message Message::message(const char* name, int64_t index) {
@@ -197,10 +210,10 @@ std::string_view Message::encoded(const char* name, size_t fixed_size) {
   if (type_ == single) {
     name_field(name, -1);
     pending_ = false;
-    if (fixed_size != 0) return take(fixed_size);
+    if (fixed_size != 0) return near(take(fixed_size));
     const char* start = at_;
     varint();
-    return {start, static_cast<size_t>(at_ - start)};
+    return near({start, static_cast<size_t>(at_ - start)});
   }
   const std::string_view packed = bytes(name);
   if (fixed_size != 0 && packed.size() % fixed_size != 0)

@@ -6,7 +6,8 @@
 //   while (model.next()) switch (model.field()) { case 1: version = model.integer("ir_version"); }
 //
 // Fields may come in any order and repeat; a repeated number may be packed or not. Lengths are 64
-// bit. Views point into the file. Groups (wire types 3 and 4), which ONNX never had, are a fault.
+// bit. Views point into the file, or (short ones of a large one, see heads.h) into copies. Groups
+// (wire types 3 and 4), which ONNX never had, are a fault.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/io/onnx/heads.h"
 
 namespace edgesage::onnx {
 
@@ -28,10 +31,12 @@ struct WireFault {
 
 class Wire {
  public:
-  explicit Wire(std::string_view file) : file_(file) {}
+  // With an open file, `text` is its mapping.
+  explicit Wire(std::string_view text, const OpenFile* file = nullptr) : heads_(text, file) {}
+  [[nodiscard]] Heads& heads() { return heads_; }
   [[nodiscard]] bool good() const { return !fault_; }
   [[nodiscard]] const WireFault& fault() const { return *fault_; }
-  // Keeps the first fault; `at` points into the file.
+  // Keeps the first fault; `at` points into the file or a copy.
   void fail(const char* at, const Message* where, std::string message);
 
   // Graphs wait in a work list and have no message around them any more: where each was found.
@@ -46,7 +51,7 @@ class Wire {
  private:
   [[nodiscard]] std::string path_of(const Message* where) const;
 
-  std::string_view file_;
+  Heads heads_;
   std::optional<WireFault> fault_;
   std::vector<Origin> origins_;
 };
@@ -59,7 +64,8 @@ class Message {
         begin_(bytes.data()),
         end_(bytes.data() + bytes.size()),
         parent_(parent),
-        origin_(origin) {}
+        origin_(origin),
+        far_(wire.heads().is_far(bytes)) {}
 
   // To the next field; what was not taken of the field before is skipped. False at the end and
   // after any fault.
@@ -92,6 +98,7 @@ class Message {
   void name_field(const char* name, int64_t index);
   bool expect(Type type);
   uint64_t varint();
+  std::string_view near(std::string_view text);
   std::string_view take(uint64_t size);
   void skip();
 
@@ -107,6 +114,7 @@ class Message {
   uint32_t field_ = 0;
   Type type_ = Type::kVarint;
   bool pending_ = false;  // the current field's value was not taken
+  bool far_ = false;      // of a mapping that is not to be touched
 };
 
 // The varints of `encoded`, which must be whole; false where they are not.
