@@ -81,8 +81,9 @@ bool inspect_it(const std::string& path) {
   return app::inspect({{path}, {}, {}, false}).front().result.has_value();
 }
 
-// The control: what a reading would take for the file alone if it touched the mapping: the pages that
-// are in the cache after it. A larger file needs a page table for every 2 MiB with a page in them.
+// The control: what a reading would take for the file alone if it touched the mapping: the pages
+// that are in the cache after it. A larger file needs a page table for every 2 MiB with a page in
+// them.
 bool touch_it(const std::string& path) {
   const auto file = MappedFile::open(path, ErrorCode::kBadModel);
   if (!file) return false;

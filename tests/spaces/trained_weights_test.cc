@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <string_view>
 #include <vector>
 
+#include "src/base/hash.h"
 #include "src/base/portable_math.h"
 
 namespace edgesage {
@@ -151,6 +153,30 @@ TEST(TrainedWeights, TabledDepthwiseChannelsAreTheLastDimension) {
       largest = std::max(largest, std::abs(int{filter.stored[tap * 20 + channel]}));
     EXPECT_TRUE(largest == 0 || largest >= 110);
   }
+}
+
+// Labels belong to networks by their bytes: however weights are drawn, these are drawn.
+TEST(TrainedWeights, BytesStayThoseOfTheFirstVersion) {
+  Hasher hasher;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    TrainedWeights weights(seed);
+    for (int k = 0; k < 12; ++k) {
+      FilterLayout layout{.kind = OpKind::kConv2D,
+                          .channels = 8 << (k % 5),
+                          .taps = (k % 3 == 0 ? 9 : 64) << (k % 4)};
+      if (k == 5) {
+        layout.kind = OpKind::kDepthwiseConv2D;
+        layout.channel_last = true;
+        layout.taps = 9;
+      }
+      if (k == 7 || k == 11) layout.kind = OpKind::kFullyConnected;
+      if (k == 9) layout.taps = 1;
+      std::vector<int8_t> stored(static_cast<size_t>(layout.channels * layout.taps));
+      weights.fill(layout, stored);
+      hasher.add(std::string_view(reinterpret_cast<const char*>(stored.data()), stored.size()));
+    }
+  }
+  EXPECT_EQ(hasher.low64(), 0x0e615474fc024159U);
 }
 
 TEST(TrainedWeights, SingleValuesAndEmptyFiltersAreFine) {
