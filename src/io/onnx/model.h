@@ -182,8 +182,8 @@ struct Model {
   std::vector<std::pair<std::string_view, std::string_view>> metadata;
   std::vector<std::string> warnings;  // what was odd, one line each
 
-  std::shared_ptr<const void> storage;  // the file's mapping
-  std::deque<std::string> names;        // text that is in no file
+  std::shared_ptr<const void> storage;       // the file's mapping
+  std::deque<std::string> names;             // text that is in no file
   std::deque<std::vector<std::byte>> bytes;  // made, or copied from between the weights
 
   Model() = default;
