@@ -5,10 +5,13 @@
     scripts/results_plots.py --predictions P.csv --device ethos-u55-256 --output docs/results
     edgesage evaluate --protocol edgedlperf --results R.csv ...
     scripts/results_plots.py --rows R.csv --output docs/results
+    edgesage evaluate --protocol compression --results STUDY ...
+    scripts/results_plots.py --study STUDY --output docs/results
 
 Of predictions: predicted against true, errors by number of operators and by kind of operator. Of
 the protocol's rows: learning curves, ablations, and new spaces with few networks of their own;
-only what the rows hold is drawn. Prints the files' names.
+only what the rows hold is drawn. Of a compression study: the fronts as measured and, of the
+searches that foretold latencies, the errors along them. Prints the files' names.
 """
 import argparse
 import collections
@@ -23,6 +26,7 @@ SIDE, LEFT, RIGHT, TOP, BOTTOM = 340, 56, 14, 30, 44
 COLOURS = ["#1b6ca8", "#c0392b", "#2e8b57", "#b8860b", "#7d5ba6", "#555555"]
 SIZES = [5, 10, 20, 40, 80, 160, 320]
 MOST_POINTS = 4000
+ARMS = ["hardware", "estimator", "macs", "additive", "random"]
 
 
 class Axis:
@@ -232,12 +236,48 @@ def of_rows(rows):
     return files
 
 
+def front_points(path):
+    points = []
+    for row in read(path):
+        measured, original = float(row["measured_ms"]), float(row["original_ms"])
+        if measured > 0:
+            points.append((measured / original, 1 - float(row["quality"]),
+                           100 * (float(row["searched_ms"]) / measured - 1)))
+    return sorted(points)
+
+
+def of_study(folder):
+    """One file a setting of the study: network, device, evaluations and seed."""
+    files = {}
+    for setting in sorted({path.parent.parent for path in folder.glob("*/*/front.csv")}):
+        network, device, evaluations, _ = setting.name.split("__")
+        network = network.removeprefix("reference_")
+        fronts = {path.parent.name: front_points(path) for path in setting.glob("*/front.csv")}
+        fronts = {arm: fronts[arm] for arm in ARMS if fronts.get(arm)}
+        lost = [y for of in fronts.values() for _, y, _ in of]
+        front = Plot(f"{network} on {device}", "latency, share of the original's",
+                     "magnitude lost", (0, 1, False), (0, max(lost), False))
+        foretold = {arm: of for arm, of in fronts.items() if arm in ("estimator", "additive")}
+        errors = [error for of in foretold.values() for _, _, error in of]
+        along = Plot(f"{evaluations} evaluations: error along the front",
+                     "latency, share of the original's", "%", (0, 1, False),
+                     (min(errors + [0]), max(errors + [1]), False))
+        for arm, of in fronts.items():
+            front.line(arm, [(x, y) for x, y, _ in of])
+        for arm, of in foretold.items():
+            along.line(arm, [(x, error) for x, _, error in of])
+        files[f"compression-{network}-{device}-{evaluations}.svg"] = svg([front, along])
+    return files
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--predictions", help="CSV of `edgesage evaluate --predictions`")
     parser.add_argument("--device", default="device", help="of the predictions")
     parser.add_argument("--rows", help="CSV of `edgesage evaluate --protocol edgedlperf --results`")
+    parser.add_argument("--study", type=pathlib.Path,
+                        help="DIR of `edgesage evaluate --protocol compression --results`")
     parser.add_argument("--output", required=True, type=pathlib.Path, help="folder")
     options = parser.parse_args()
     files = {}
@@ -245,6 +285,8 @@ def main():
         files.update(of_predictions(read(options.predictions), options.device))
     if options.rows:
         files.update(of_rows(read(options.rows)))
+    if options.study:
+        files.update(of_study(options.study))
     for name, content in files.items():
         (options.output / name).write_text(content, encoding="utf-8")
         print(name)

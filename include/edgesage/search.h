@@ -58,7 +58,8 @@ struct SearchReport {
   uint64_t seed = 0;
   int64_t population = 0, evaluations = 0;
   int64_t device_runs = 0;
-  double seconds = 0;  // of this run
+  double seconds = 0;         // of this run
+  double device_seconds = 0;  // of these, waiting for the device
   bool stopped = false;
   bool target_reached = true;  // of greedy adaptation
   SearchPoint original;

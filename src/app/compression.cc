@@ -9,6 +9,7 @@
 #include "src/app/search.h"
 #include "src/app/search_report.h"
 #include "src/base/file.h"
+#include "src/base/text.h"
 #include "src/devices/worker_client.h"
 #include "src/learn/device_evaluator.h"
 #include "src/search/pareto.h"
@@ -50,11 +51,18 @@ class Setting {
     EDGESAGE_ASSIGN_OR_RETURN(DeviceDescription described, catalog.find(device_));
     EDGESAGE_ASSIGN_OR_RETURN(std::vector<WorkerClient> workers,
                               workers_of(described, context_.places, request_.threads));
+    const std::string identity = fmt::format("{} on {}", network_, device_);
     EDGESAGE_ASSIGN_OR_RETURN(EvaluationLog log,
-                              EvaluationLog::open(directory_ / "again.jsonl",
-                                                  fmt::format("{} on {}", network_, device_)));
+                              EvaluationLog::open(directory_ / "again.jsonl", identity));
+    if (!described.exclusive) {
+      EDGESAGE_ASSIGN_OR_RETURN(
+          answers_, EvaluationLog::open(
+                        request_.directory / fmt::format("answers__{}__{}.jsonl",
+                                                         file_name(network_), file_name(device_)),
+                        identity));
+    }
     again_.emplace(std::move(workers), std::move(described), MeasureOptions{}, std::move(log),
-                   directory_);
+                   directory_, shared());
     return again_->prepare(*space_);
   }
 
@@ -68,6 +76,7 @@ class Setting {
     search.keep = 0;
     search.directory = directory_ / arm;
     search.hardware = arm == "hardware";
+    search.shared_answers = shared();
     search.calibrate = search.hardware ? 0 : request_.budget;
     if (arm == "macs") search.objectives = {"macs"};
     if (arm == "additive") search.cost_model = "additive";
@@ -93,6 +102,8 @@ class Setting {
     return {};
   }
 
+  EvaluationLog* shared() { return answers_ ? &*answers_ : nullptr; }
+
   std::filesystem::path cost_file(const std::string& arm) const {
     return directory_ / arm / "cost.json";
   }
@@ -104,16 +115,35 @@ class Setting {
     return parse_json(text, file.string(), ErrorCode::kBadStore);
   }
 
-  // Runs and time of the search itself, summed over its pieces where it was interrupted. What is
+  // Time beside the device's, summed over the pieces of a search that was interrupted. What is
   // asked once more when it has finished is none of it.
   Status keep_cost(const std::string& arm, const SearchReport& report) {
     EDGESAGE_ASSIGN_OR_RETURN(const Json before, cost_of(arm));
     const auto finished = before.find("finished");
     if (finished == before.end() || *finished != false) return {};
-    const Json now{{"device_runs", json_int(before, "device_runs", 0) + report.device_runs},
-                   {"seconds", json_number(before, "seconds", 0) + report.seconds},
+    const double own = report.seconds - report.device_seconds;
+    const Json now{{"own_seconds", json_number(before, "own_seconds", 0) + own},
                    {"finished", !report.stopped}};
     return write_text(cost_file(arm), to_text(now) + "\n");
+  }
+
+  // Runs and time of the device are those in the arm's log, which a crash does not lose.
+  Status add_cost(CompressionArm& row) const {
+    EDGESAGE_ASSIGN_OR_RETURN(const Json cost, cost_of(row.arm));
+    row.seconds = json_number(cost, "own_seconds", 0);
+    const std::filesystem::path file = directory_ / row.arm / "measured.jsonl";
+    std::error_code ignored;
+    if (row.arm == "macs" || !std::filesystem::exists(file, ignored)) return {};
+    EDGESAGE_ASSIGN_OR_RETURN(const std::string text, read_text(file, ErrorCode::kBadStore));
+    double seconds = 0;
+    for (const std::string& line : split(text, '\n')) {
+      const auto json = parse_json(line, file.string(), ErrorCode::kBadStore);
+      if (!json || !json->contains("answer")) continue;
+      ++row.device_runs;
+      seconds += json_number((*json)["answer"], "seconds", 0);
+    }
+    row.seconds += seconds / static_cast<double>(again_->workers());
+    return {};
   }
 
   Genome genome_of(const SearchPoint& point) const {
@@ -126,30 +156,54 @@ class Setting {
     return genome;
   }
 
-  // Share of the unit square that the points cover; what failed covers nothing.
-  Result<double> volume(std::span<const Genome> genomes, std::span<const double> quality, int round,
-                        std::vector<double>& latency) {
-    const Genome base = space_->base();
-    EDGESAGE_ASSIGN_OR_RETURN(const auto original, again_->measure_again({&base, 1}, 1));
-    if (!original.front() || !original.front()->latency_ms)
-      return make_error(ErrorCode::kDeviceFailed, network_, "the original cannot be measured");
-    const double unit = *original.front()->latency_ms;
-    std::vector<std::vector<double>> points;
-    latency.assign(genomes.size(), std::nan(""));
+  // Of a device that repeats itself what it said is what it would say: round 0. NaN: it failed.
+  Result<std::vector<double>> latencies(std::span<const Genome> genomes, int round) {
+    std::vector<double> all;
     for (size_t begin = 0; begin < genomes.size(); begin += again_->batch()) {
       if (context_.stop_wanted()) return make_error(ErrorCode::kDeviceFailed, network_, "stopped");
       context_.report(static_cast<int64_t>(begin), static_cast<int64_t>(genomes.size()),
                       "measuring a front anew");
       const auto batch = genomes.subspan(begin, std::min(again_->batch(), genomes.size() - begin));
       EDGESAGE_ASSIGN_OR_RETURN(const auto answers, again_->measure_again(batch, round));
-      for (size_t i = 0; i < batch.size(); ++i) {
-        if (!answers[i] || !answers[i]->latency_ms) continue;
-        latency[begin + i] = *answers[i]->latency_ms;
-        points.push_back({*answers[i]->latency_ms / unit, 1 - quality[begin + i]});
-      }
+      for (const auto& answer : answers)
+        all.push_back(answer && answer->latency_ms ? *answer->latency_ms : std::nan(""));
     }
+    return all;
+  }
+
+  // Share of the unit square that the points cover; what failed covers nothing.
+  static double volume(std::span<const double> latency_ms, std::span<const double> quality,
+                       double original_ms) {
+    std::vector<std::vector<double>> points;
+    for (size_t i = 0; i < latency_ms.size(); ++i)
+      if (latency_ms[i] > 0) points.push_back({latency_ms[i] / original_ms, 1 - quality[i]});
     const std::vector<double> reference{1.0, 1.0};
     return search::hypervolume(std::move(points), reference);
+  }
+
+  // How far a second measurement moves a front's volume; of a compiler's, of a few points.
+  Result<double> noise_percent(std::span<const Genome> genomes, std::span<const double> quality,
+                               const std::vector<double>& latency_ms, double original_ms) {
+    constexpr size_t kFew = 8;
+    const size_t step = shared() == nullptr ? 1 : std::max<size_t>(1, genomes.size() / kFew);
+    std::vector<Genome> some;
+    for (size_t i = 0; i < genomes.size(); i += step) some.push_back(genomes[i]);
+    EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> second, latencies(some, 2));
+    std::vector<double> anew = latency_ms;
+    for (size_t k = 0; k < second.size(); ++k) anew[k * step] = second[k];
+    return 100 *
+           std::abs(volume(anew, quality, original_ms) / volume(latency_ms, quality, original_ms) -
+                    1);
+  }
+
+  Status write_front(const std::string& arm, std::span<const double> quality,
+                     std::span<const double> said, std::span<const double> measured,
+                     std::span<const Genome> genomes, double original_ms) const {
+    std::string text = "quality,searched_ms,measured_ms,original_ms,values\n";
+    for (size_t i = 0; i < genomes.size(); ++i)
+      text += fmt::format("{:.6f},{:.6f},{:.6f},{:.6f},{}\n", quality[i], said[i], measured[i],
+                          original_ms, values_key(*space_, genomes[i]));
+    return write_text(directory_ / arm / "front.csv", text);
   }
 
   Result<std::optional<CompressionArm>> judge(const std::string& arm, const SearchReport& report) {
@@ -172,14 +226,18 @@ class Setting {
     row.seed = static_cast<int64_t>(seed_);
     row.evaluations = report.evaluations;
     row.front = static_cast<int64_t>(chosen.size());
-    EDGESAGE_ASSIGN_OR_RETURN(const Json cost, cost_of(arm));
-    row.device_runs = json_int(cost, "device_runs", 0);
-    row.seconds = json_number(cost, "seconds", 0);
-    std::vector<double> latency, second;
-    EDGESAGE_ASSIGN_OR_RETURN(row.hypervolume, volume(genomes, quality, 1, latency));
+    EDGESAGE_RETURN_IF_ERROR(add_cost(row));
+    const int round = shared() == nullptr ? 1 : 0;
+    const Genome base = space_->base();
+    EDGESAGE_ASSIGN_OR_RETURN(const auto original, latencies({&base, 1}, round));
+    if (std::isnan(original.front()))
+      return make_error(ErrorCode::kDeviceFailed, network_, "the original cannot be measured");
+    EDGESAGE_ASSIGN_OR_RETURN(const std::vector<double> latency, latencies(genomes, round));
+    row.hypervolume = volume(latency, quality, original.front());
+    EDGESAGE_RETURN_IF_ERROR(write_front(arm, quality, said, latency, genomes, original.front()));
     if (arm == "hardware") {
-      EDGESAGE_ASSIGN_OR_RETURN(const double anew, volume(genomes, quality, 2, second));
-      row.noise_percent = 100 * std::abs(anew / row.hypervolume - 1);
+      EDGESAGE_ASSIGN_OR_RETURN(row.noise_percent,
+                                noise_percent(genomes, quality, latency, original.front()));
     }
     double sum = 0, count = 0;
     for (size_t i = 0; i < said.size(); ++i)
@@ -198,6 +256,7 @@ class Setting {
   uint64_t seed_;
   std::filesystem::path directory_;
   std::optional<PruningSpace> space_;
+  std::optional<EvaluationLog> answers_;  // of a compiler, by the content of the file
   std::optional<DeviceEvaluator> again_;
 };
 
@@ -222,14 +281,18 @@ void compare(CompressionTable& table, size_t first) {
   }
 }
 
-Status run_setting(const Context& context, const std::vector<std::string>& arms, Setting& setting,
+Status run_setting(const Context& context, const CompressionRequest& request,
+                   const std::vector<std::string>& arms, Setting& setting,
                    CompressionTable& table) {
+  const size_t first = table.rows.size();
   EDGESAGE_RETURN_IF_ERROR(setting.open());
   for (const std::string& arm : arms) {
     if (context.stop_wanted()) break;
     EDGESAGE_ASSIGN_OR_RETURN(std::optional<CompressionArm> row, setting.run(arm));
     if (!row) break;
     table.rows.push_back(std::move(*row));
+    compare(table, first);
+    if (request.row_done) request.row_done(table);
   }
   return {};
 }
@@ -262,8 +325,7 @@ Result<CompressionTable> compression_study(const Context& context,
         }
         Setting setting(context, request, network, device, request.seed + static_cast<uint64_t>(s));
         const size_t first = table.rows.size();
-        const Status done = run_setting(context, arms, setting, table);
-        compare(table, first);
+        const Status done = run_setting(context, request, arms, setting, table);
         if (!done && !context.stop_wanted()) return tl::unexpected(done.error());
         if (done && table.rows.size() == first + arms.size()) continue;
         table.unfinished.push_back(fmt::format("{} on {}: stopped", network, device));

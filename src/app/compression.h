@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,11 +26,15 @@ struct CompressionRequest {
   int64_t seeds = 1;
   int threads = 0;
   std::filesystem::path directory;  // of everything; an interrupted study goes on where it was
+  // Called after each arm with the rows so far.
+  std::function<void(const CompressionTable&)> row_done;
 };
 
 // Arms of one network and device share the space of genes (no steps: they are the predictor's) and
-// the seed, so their first populations are equal. Errors are those of the first arm that fails as a
-// whole; a stop keeps what is finished.
+// the seed, so their first populations are equal. A device that is a compiler answers a network's
+// file once for all arms; each counts it as a run of its own, with the time that it took. Beside a
+// search's files an arm has front.csv, the points as measured, and cost.json. Errors are those of
+// the first arm that fails as a whole; a stop keeps what is finished.
 [[nodiscard]] Result<CompressionTable> compression_study(const Context& context,
                                                          const CompressionRequest& request);
 

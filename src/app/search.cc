@@ -272,6 +272,7 @@ class Search {
     report_.population = request_.population;
     report_.evaluations = state_.evaluations;
     report_.device_runs = costing_->device_runs();
+    report_.device_seconds = costing_->device_seconds();
     report_.reference = state_.reference;
     for (const search::GenerationRecord& record : state_.history)
       report_.history.push_back(

@@ -12,6 +12,7 @@
 #include "edgesage/result.h"
 #include "edgesage/search.h"
 #include "src/app/context.h"
+#include "src/learn/evaluation_log.h"
 
 namespace edgesage::app {
 
@@ -51,6 +52,8 @@ struct SearchRequest {
   std::filesystem::path directory;                           // of files, logs and the checkpoint
   std::vector<std::pair<std::string, std::string>> options;  // of the worker
   std::chrono::milliseconds deadline{300'000};
+  // Of a device that is a compiler: answers that searches of one network share (DeviceEvaluator).
+  EvaluationLog* shared_answers = nullptr;
 };
 
 // Interrupted, `stopped` is set and the same request goes on where it was, to the same result.

@@ -131,9 +131,9 @@ Status SearchCosting::open_device() {
                                                 fmt::format("{} on {}", identity_, device.name)));
   MeasureOptions options;
   options.deadline = request_.deadline;
-  device_ =
-      std::make_unique<DeviceEvaluator>(std::move(workers), std::move(device), std::move(options),
-                                        std::move(log), request_.directory);
+  device_ = std::make_unique<DeviceEvaluator>(std::move(workers), std::move(device),
+                                              std::move(options), std::move(log),
+                                              request_.directory, request_.shared_answers);
   return space_ != nullptr ? device_->prepare(*space_) : Status();
 }
 

@@ -48,6 +48,7 @@ class SearchCosting {
   [[nodiscard]] bool has_predictor() const { return predictor_ != nullptr; }
   [[nodiscard]] std::string predictor_id() const;
   [[nodiscard]] int64_t device_runs() const { return device_ ? device_->runs() : 0; }
+  [[nodiscard]] double device_seconds() const { return device_ ? device_->measuring_seconds() : 0; }
   [[nodiscard]] Json learnt() const { return residuals_.to_json(); }
   void set_learnt(const Json& json) { residuals_ = ResidualModel::from_json(json); }
   [[nodiscard]] std::vector<double> objectives_of(const search::Costs& costs, double quality) const;

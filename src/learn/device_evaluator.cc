@@ -4,16 +4,23 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <chrono>
 #include <utility>
 
 #include "src/analysis/row_costs.h"
 #include "src/base/file.h"
+#include "src/base/hash.h"
 #include "src/base/parallel.h"
 #include "src/io/tflite_writer.h"
 
 namespace edgesage {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::optional<double> quantity(const Json& answer, const char* name) {
   const auto found = answer.find(name);
@@ -50,23 +57,44 @@ Result<std::vector<WorkerClient>> workers_of(const DeviceDescription& device,
 
 DeviceEvaluator::DeviceEvaluator(std::vector<WorkerClient> workers, DeviceDescription device,
                                  MeasureOptions options, EvaluationLog log,
-                                 std::filesystem::path scratch)
+                                 std::filesystem::path scratch, EvaluationLog* shared)
     : workers_(std::move(workers)),
       device_(std::move(device)),
       options_(std::move(options)),
       log_(std::move(log)),
-      scratch_(std::move(scratch)) {}
+      scratch_(std::move(scratch)),
+      shared_(shared) {}
 
 Status DeviceEvaluator::prepare(const PruningSpace& space) {
   space_ = &space;
   return {};
 }
 
-Result<Json> DeviceEvaluator::measure_one(const Genome& genome, size_t worker) {
+Result<DeviceEvaluator::Answer> DeviceEvaluator::answer_one(const Genome& genome, size_t worker,
+                                                            bool anew) {
   EDGESAGE_ASSIGN_OR_RETURN(const Graph graph, space_->build(genome));
   EDGESAGE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, write_tflite(graph));
+  Answer answer;
+  if (shared_ != nullptr && !anew) {
+    Hasher hasher;
+    hasher.add_bytes(bytes);
+    answer.content = hasher.hex();
+    const std::scoped_lock lock(*mutex_);
+    if (auto known = shared_->find(answer.content)) {
+      answer.json = *std::move(known);
+      answer.is_known = true;
+      return answer;
+    }
+  }
+  EDGESAGE_ASSIGN_OR_RETURN(answer.json, measure_one(graph, bytes, worker));
+  return answer;
+}
+
+Result<Json> DeviceEvaluator::measure_one(const Graph& graph, std::span<const std::byte> bytes,
+                                          size_t worker) {
   const std::filesystem::path file = scratch_ / fmt::format("measured-{}.tflite", worker);
   EDGESAGE_RETURN_IF_ERROR(write_file(file, bytes));
+  const Clock::time_point start = Clock::now();
   EDGESAGE_ASSIGN_OR_RETURN(const Measurement measured,
                             measure(workers_[worker], device_, file, options_));
   Json answer = Json::object();
@@ -75,31 +103,35 @@ Result<Json> DeviceEvaluator::measure_one(const Genome& genome, size_t worker) {
   const GraphTotals totals = graph_totals(graph);
   answer["macs"] = totals.macs;
   answer["weights_bytes"] = totals.weights_bytes;
+  answer["seconds"] = seconds_since(start);
   return answer;
+}
+
+Status DeviceEvaluator::keep(const Answer& answer, const std::string& key) {
+  if (!answer.is_known) ++runs_;
+  if (!answer.is_known && !answer.content.empty())
+    EDGESAGE_RETURN_IF_ERROR(shared_->add(answer.content, answer.json));
+  return log_.add(key, answer.json);
 }
 
 // Each worker takes the next that nobody has. An error of the device ends them all; of several, the
 // first network's is told.
 Status DeviceEvaluator::measure_all(std::span<const Genome> genomes,
-                                    std::span<const std::string> keys) {
-  std::mutex mutex;  // over the log, the count and the errors
+                                    std::span<const std::string> keys, bool anew) {
+  const Clock::time_point start = Clock::now();
   std::vector<Status> done(genomes.size());
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
   const auto count = static_cast<int64_t>(std::min(workers_.size(), genomes.size()));
   parallel_for(count, static_cast<int>(count), [&](int64_t worker) {
     for (size_t i = next++; i < genomes.size() && !failed; i = next++) {
-      const Result<Json> answer = measure_one(genomes[i], static_cast<size_t>(worker));
-      const std::scoped_lock lock(mutex);
-      if (answer) {
-        ++runs_;
-        done[i] = log_.add(keys[i], *answer);
-      } else {
-        done[i] = tl::unexpected(answer.error());
-      }
+      const Result<Answer> answer = answer_one(genomes[i], static_cast<size_t>(worker), anew);
+      const std::scoped_lock lock(*mutex_);
+      done[i] = answer ? keep(*answer, keys[i]) : tl::unexpected(answer.error());
       if (!done[i]) failed = true;
     }
   });
+  measuring_seconds_ += seconds_since(start);
   for (const Status& status : done) EDGESAGE_RETURN_IF_ERROR(status);
   return {};
 }
@@ -124,7 +156,7 @@ Result<std::vector<Result<search::Costs>>> DeviceEvaluator::measure_again(
     new_keys.push_back(keys.back());
     new_genomes.push_back(genome);
   }
-  EDGESAGE_RETURN_IF_ERROR(measure_all(new_genomes, new_keys));
+  EDGESAGE_RETURN_IF_ERROR(measure_all(new_genomes, new_keys, round > 0));
   std::vector<Result<search::Costs>> answers;
   for (const std::string& key : keys) answers.push_back(costs_of(*log_.find(key)));
   return answers;

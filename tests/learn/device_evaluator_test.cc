@@ -15,11 +15,11 @@ namespace {
 // Of workers that answer after times of their own, by the size of the file.
 class DeviceEvaluatorTest : public testing::Test {
  protected:
-  DeviceEvaluator evaluator(size_t workers) {
+  DeviceEvaluator evaluator(size_t workers, EvaluationLog* shared = nullptr) {
     std::vector<WorkerClient> clients;
     for (size_t i = 0; i < workers; ++i) clients.emplace_back(device_.command);
     DeviceEvaluator made(std::move(clients), device_.description, {},
-                         *EvaluationLog::open(log(), "a test"), dir_.path());
+                         *EvaluationLog::open(log(), "a test"), dir_.path(), shared);
     EXPECT_TRUE(made.prepare(space_));
     return made;
   }
@@ -88,6 +88,28 @@ TEST_F(DeviceEvaluatorTest, WhatIsKnownIsNotMeasuredAgain) {
   const int64_t runs = resumed.runs();
   ASSERT_TRUE(resumed.measure_again(some, 1));
   EXPECT_EQ(resumed.runs(), runs + 5);
+}
+
+TEST_F(DeviceEvaluatorTest, SearchesShareAnswersToTheSameFile) {
+  const std::vector<Genome> asked = genomes(12);
+  const std::filesystem::path file = dir_.path() / "answers.jsonl";
+  EvaluationLog shared = *EvaluationLog::open(file, "a test");
+  const auto before = evaluator(3, &shared).evaluate(asked);
+  ASSERT_TRUE(before);
+  std::filesystem::remove(log());  // another search
+  DeviceEvaluator other = evaluator(2, &shared);
+  const auto answers = other.evaluate(asked);
+  ASSERT_TRUE(answers);
+  EXPECT_EQ(texts(*answers), texts(*before));
+  EXPECT_EQ(other.runs(), 0);
+  EXPECT_GT(logged(), 0U);  // its own log says what it asked
+  ASSERT_TRUE(other.measure_again({asked.data(), 3}, 1));
+  EXPECT_EQ(other.runs(), 3);  // anew is anew
+  std::filesystem::remove(log());
+  EvaluationLog reopened = *EvaluationLog::open(file, "a test");
+  DeviceEvaluator later = evaluator(1, &reopened);
+  ASSERT_TRUE(later.evaluate(asked));
+  EXPECT_EQ(later.runs(), 0);
 }
 
 TEST_F(DeviceEvaluatorTest, ADeviceThatIsNotThereEndsTheSearch) {

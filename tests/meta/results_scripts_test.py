@@ -89,6 +89,26 @@ class ResultsScripts(unittest.TestCase):
         self.assertIn("no-edges: 5.00 %", files[f"{DEVICE}-ablation.svg"])
         self.assertIn("latency_ms, 30: 4.00", files[f"{DEVICE}-new-space.svg"])
 
+    def test_a_study_becomes_its_fronts_and_errors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            setting = Path(folder) / f"reference_net@96__{DEVICE}__1000__1"
+            for arm, said in (("hardware", 5), ("estimator", 5.5), ("macs", 5), ("stopped", 0)):
+                (setting / arm).mkdir(parents=True)
+                if said:
+                    (setting / arm / "front.csv").write_text(csv_text(
+                        [{"quality": 0.9, "searched_ms": said, "measured_ms": 5, "original_ms": 10,
+                          "values": "4-1"},
+                         {"quality": 0.5, "searched_ms": 1, "measured_ms": "nan", "original_ms": 10,
+                          "values": "1-1"}]))
+            name = self.run_script("results_plots.py", "--study", folder, "--output",
+                                   folder).split()
+            self.assertEqual(name, [f"compression-net@96-{DEVICE}-1000.svg"])
+            text = (Path(folder) / name[0]).read_text()
+        ElementTree.fromstring(text)
+        self.assertIn("hardware, 0.5: 0.10", text)
+        self.assertIn("estimator, 0.5: 10.00", text)
+        self.assertNotIn("macs, 0.5: 0.00", text)  # it foretells no latency
+
     def test_the_table_of_real_files_names_what_misses_the_bar(self):
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "rows.csv"

@@ -202,6 +202,10 @@ Run declare_evaluate(CLI::App& command, Session& session) {
       study.threads = options->request.labels.threads;
       study.seed += static_cast<uint64_t>(options->protocol.first_seed);
       study.seeds = std::max<int64_t>(1, options->protocol.seeds);
+      // Of a study that takes days each row is there when it is known.
+      study.row_done = [&](const CompressionTable& so_far) {
+        (void)write_text(study.directory / "compression.csv", report::compression_csv(so_far));
+      };
       const auto table = app::compression_study(session.context(), study);
       if (!table) return session.fail(table.error());
       return session.write(options->format == "json"       ? report::compression_json(*table)
