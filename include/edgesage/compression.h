@@ -28,8 +28,18 @@ struct CompressionArm {
   std::optional<double> gap_closed;
 };
 
+// The device's steps over neighbouring widths of one channel group, the rest being the original.
+struct CompressionStaircase {
+  std::string network, device;
+  std::string group;  // "width of operator 3 (CONV_2D)"
+  std::vector<int32_t> widths;
+  std::vector<double> predicted_ms, measured_ms;  // by width; the estimator's, and the device's
+  std::vector<int32_t> predicted_steps, measured_steps;  // widths that no wider one is as fast as
+};
+
 struct CompressionTable {
   std::vector<CompressionArm> rows;
+  std::vector<CompressionStaircase> staircases;
   std::vector<std::string> unfinished;  // what was not run, and why
 };
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
+#include "src/app/compression_stairs.h"
 #include "src/app/search.h"
 #include "src/app/search_report.h"
 #include "src/base/file.h"
@@ -86,6 +88,20 @@ class Setting {
     EDGESAGE_RETURN_IF_ERROR(keep_cost(arm, report));
     if (report.stopped) return std::optional<CompressionArm>();
     return judge(arm, report);
+  }
+
+  // The estimator's steps beside the device's; the estimator has run.
+  Result<std::vector<CompressionStaircase>> staircases() {
+    EDGESAGE_ASSIGN_OR_RETURN(const Predictor predictor,
+                              Predictor::load(directory_ / "estimator" / "predictor.edgesage"));
+    EDGESAGE_ASSIGN_OR_RETURN(std::vector<CompressionStaircase> all,
+                              compare_staircases(context_, *space_, predictor, *again_,
+                                                 static_cast<size_t>(request_.stairs)));
+    for (CompressionStaircase& one : all) {
+      one.network = network_;
+      one.device = device_;
+    }
+    return all;
   }
 
  private:
@@ -281,6 +297,14 @@ void compare(CompressionTable& table, size_t first) {
   }
 }
 
+Status add_staircases(const CompressionRequest& request, Setting& setting,
+                      CompressionTable& table) {
+  if (request.stairs == 0) return {};
+  EDGESAGE_ASSIGN_OR_RETURN(std::vector<CompressionStaircase> all, setting.staircases());
+  std::ranges::move(all, std::back_inserter(table.staircases));
+  return {};
+}
+
 Status run_setting(const Context& context, const CompressionRequest& request,
                    const std::vector<std::string>& arms, Setting& setting,
                    CompressionTable& table) {
@@ -294,7 +318,8 @@ Status run_setting(const Context& context, const CompressionRequest& request,
     compare(table, first);
     if (request.row_done) request.row_done(table);
   }
-  return {};
+  if (context.stop_wanted() || std::ranges::find(arms, "estimator") == arms.end()) return {};
+  return add_staircases(request, setting, table);
 }
 
 }  // namespace

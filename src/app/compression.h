@@ -22,6 +22,7 @@ struct CompressionRequest {
   int64_t evaluations = 1000;
   int64_t budget = 100;  // measurements of the calibration
   int64_t front = 64;    // points of a front that are measured anew, at most
+  int64_t stairs = 2;    // channel groups whose widths are measured one by one
   uint64_t seed = 1;
   int64_t seeds = 1;
   int threads = 0;

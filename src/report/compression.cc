@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/report/json_common.h"
@@ -53,33 +57,91 @@ Json rows_json(const CompressionTable& table) {
   return rows;
 }
 
+const std::vector<std::string> kStairHeadings{"network",  "device", "group",     ">widths",
+                                              ">MAPE, %", ">steps", ">foretold", ">of them right"};
+
+Json staircase_json(const CompressionStaircase& stairs) {
+  return {{"network", stairs.network},
+          {"device", stairs.device},
+          {"group", stairs.group},
+          {"widths", stairs.widths},
+          {"predicted_ms", stairs.predicted_ms},
+          {"measured_ms", stairs.measured_ms},
+          {"predicted_steps", stairs.predicted_steps},
+          {"measured_steps", stairs.measured_steps}};
+}
+
+std::vector<std::string> stair_cells(const CompressionStaircase& stairs) {
+  double error = 0;
+  for (size_t i = 0; i < stairs.widths.size(); ++i)
+    error += std::abs(stairs.predicted_ms[i] / stairs.measured_ms[i] - 1);
+  const auto right = std::ranges::count_if(stairs.predicted_steps, [&](int32_t width) {
+    return std::ranges::find(stairs.measured_steps, width) != stairs.measured_steps.end();
+  });
+  return {stairs.network,
+          stairs.device,
+          stairs.group,
+          stairs.widths.empty()
+              ? ""
+              : fmt::format("{} to {}", stairs.widths.front(), stairs.widths.back()),
+          stairs.widths.empty()
+              ? ""
+              : fmt::format("{:.2f}", 100 * error / static_cast<double>(stairs.widths.size())),
+          fmt::format("{}", stairs.measured_steps.size()),
+          fmt::format("{}", stairs.predicted_steps.size()),
+          fmt::format("{}", right)};
+}
+
+std::string markdown(const std::vector<std::string>& headings,
+                     const std::vector<std::vector<std::string>>& lines) {
+  std::string head, rule, body;
+  for (const std::string& heading : headings) {
+    const bool right = heading.starts_with('>');
+    head += fmt::format("| {} ", std::string_view(heading).substr(right ? 1 : 0));
+    rule += right ? "|---:" : "|---";
+  }
+  for (const auto& line : lines) {
+    for (const std::string& cell : line) body += fmt::format("| {} ", cell);
+    body += "|\n";
+  }
+  return head + "|\n" + rule + "|\n" + body;
+}
+
 }  // namespace
 
 std::string compression_text(const CompressionTable& table) {
   TextTable text(kHeadings);
   for (const CompressionArm& row : table.rows) text.add(cells(row));
   std::string out = text.render();
+  if (!table.staircases.empty()) {
+    TextTable stairs(kStairHeadings);
+    for (const CompressionStaircase& one : table.staircases) stairs.add(stair_cells(one));
+    out += '\n';
+    out += stairs.render();
+  }
   for (const std::string& what : table.unfinished) out += "not finished: " + what + "\n";
   return out;
 }
 
 std::string compression_markdown(const CompressionTable& table) {
-  std::string head, rule, body;
-  for (const std::string& heading : kHeadings) {
-    const bool right = heading.starts_with('>');
-    head += "| " + heading.substr(right ? 1 : 0) + " ";
-    rule += right ? "|---:" : "|---";
+  std::vector<std::vector<std::string>> rows, stairs;
+  for (const CompressionArm& row : table.rows) rows.push_back(cells(row));
+  for (const CompressionStaircase& one : table.staircases) stairs.push_back(stair_cells(one));
+  std::string out = markdown(kHeadings, rows);
+  if (!stairs.empty()) {
+    out += '\n';
+    out += markdown(kStairHeadings, stairs);
   }
-  for (const CompressionArm& row : table.rows) {
-    for (const std::string& cell : cells(row)) body += "| " + cell + " ";
-    body += "|\n";
-  }
-  return head + "|\n" + rule + "|\n" + body;
+  return out;
 }
 
 std::string compression_json(const CompressionTable& table) {
+  Json staircases = Json::array();
+  for (const CompressionStaircase& one : table.staircases)
+    staircases.push_back(staircase_json(one));
   return to_text({{"schema_version", kSchemaVersion},
                   {"rows", rows_json(table)},
+                  {"staircases", std::move(staircases)},
                   {"unfinished", table.unfinished}},
                  2) +
          "\n";

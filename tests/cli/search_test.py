@@ -1,6 +1,7 @@
 """edgesage search: fronts, files, resuming, quality, the device in the loop, errors."""
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -107,6 +108,42 @@ class Search(support.ToolTest):
         looped = self.search("looped", "--hardware", evaluations=16)
         self.assertGreaterEqual(looped["device_runs"], 16)
         self.assertTrue(all(point["measured"] for point in looped["front"]))
+
+    def test_the_study_asks_a_compiler_once_and_ends_where_it_did(self):
+        support.require(self, support.runtimes(), "no .venv; run ./dev setup")
+        folder = self.dir / "study"
+        network = "residual-classifier/1/11"
+
+        def study():
+            answer = support.run("evaluate", "--protocol", "compression", "--results", folder,
+                                 "--board", DEVICE, "--network", network, "--evaluations", 16,
+                                 "--budget", 20, "--front", 4, "--stairs", 1, "--arm", "estimator",
+                                 "hardware", "--format", "json", "--quiet")
+            self.assertEqual(answer.code, 0, answer.err)
+            return answer.json()
+
+        found = study()
+        estimator, hardware = found["rows"]
+        self.assertEqual((estimator["device_runs"], hardware["device_runs"]), (20, 16))
+        self.assertGreater(hardware["hypervolume"], 0)
+        self.assertEqual((hardware["mape"], hardware["of_hardware"]), (0, 100))
+        self.assertGreater(hardware["seconds"], 0)
+        stairs, = found["staircases"]
+        self.assertEqual(stairs["measured_steps"][-1], stairs["widths"][-1])
+        name = f"{network.replace('/', '_')}__{DEVICE}"
+        answers = folder / f"answers__{name}.jsonl"
+        known = answers.read_text()
+        self.assertEqual(len((folder / "compression.csv").read_text().splitlines()), 3)
+        front = (folder / f"{name}__16__1" / "hardware" / "front.csv").read_text().splitlines()
+        self.assertEqual(len(front), 1 + hardware["front"])
+        self.assertEqual(study(), found)
+        # Another search asks for nothing that was compiled for one before.
+        shutil.rmtree(folder / f"{name}__16__1" / "hardware")
+        anew = study()
+        for row in found["rows"] + anew["rows"]:
+            del row["seconds"]
+        self.assertEqual(anew, found)
+        self.assertEqual(answers.read_text(), known)
 
     def test_a_file_that_nothing_changes_in_is_the_file(self):
         data = support.data_dir()

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "src/base/csv.h"
+#include "src/base/json.h"
 #include "src/report/compression.h"
 
 namespace edgesage::report {
@@ -65,11 +66,28 @@ TEST(FewShotReport, CompressionHasCsvToo) {
   arm.network = "net";
   arm.arm = "random";
   arm.hypervolume = 0.5;
-  const auto rows = parsed(compression_csv({{arm}, {}}));
+  const auto rows = parsed(compression_csv({{arm}, {}, {}}));
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("arm"), "random");
   EXPECT_EQ(rows[0].at("hypervolume"), "0.5");
   EXPECT_EQ(rows[0].at("mape"), "");
+}
+
+TEST(FewShotReport, CompressionTellsStepsOfTheDeviceBesideThoseForetold) {
+  CompressionStaircase stairs{.network = "net", .device = "npu", .group = "width of operator 3"};
+  stairs.widths = {30, 31, 32};
+  stairs.predicted_ms = {1.1, 2.2, 2.2};
+  stairs.measured_ms = {1, 2, 2};
+  stairs.predicted_steps = {30, 31, 32};
+  stairs.measured_steps = {30, 32};
+  const CompressionTable table{{}, {stairs}, {}};
+  EXPECT_NE(compression_markdown(table).find(
+                "| net | npu | width of operator 3 | 30 to 32 | 10.00 | 2 | 3 | 2 |"),
+            std::string::npos)
+      << compression_markdown(table);
+  EXPECT_NE(compression_text(table).find("30 to 32"), std::string::npos);
+  const auto json = parse_json(compression_json(table), "", ErrorCode::kInternal).value();
+  EXPECT_EQ(json["staircases"][0]["measured_steps"], (std::vector<int>{30, 32}));
 }
 
 }  // namespace

@@ -106,6 +106,14 @@ void add_compression_flags(CLI::App& command, app::CompressionRequest& request) 
       ->type_name("N")
       ->group(kGroup)
       ->capture_default_str();
+  command
+      .add_option(
+          "--stairs", request.stairs,
+          "Channel groups whose widths are measured one by one beside the estimator's steps")
+      ->check(CLI::Range(0, 1000))
+      ->type_name("N")
+      ->group(kGroup)
+      ->capture_default_str();
 }
 
 void add_many_spaces_flags(CLI::App& command, app::ManySpacesRequest& request) {
