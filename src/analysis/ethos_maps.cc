@@ -1,8 +1,10 @@
 #include "src/analysis/ethos_maps.h"
 
 #include <algorithm>
+#include <array>
 
 #include "src/analysis/ethos_machine.h"
+#include "src/lower/operator_shapes.h"
 
 namespace edgesage {
 namespace {
@@ -134,7 +136,8 @@ class MapTable {
     std::vector<int64_t> width(result_.maps.size(), 0), channels(result_.maps.size(), 0);
     const auto meet = [&](int32_t map, const Shape4& shape, DataType type, bool flat) {
       // A part of a concatenation or of what is split is no other shape.
-      const int64_t pixels = std::clamp<int64_t>(shape.n * shape.h * shape.w, 1, kLargest >> 20);
+      const int64_t pixels = std::clamp<int64_t>(
+          saturating_product(std::array{shape.n, shape.h, shape.w}), 1, kLargest >> 20);
       if (map < 0 || bytes_of(pixels, shape.c, type) != at(map).linear_bytes) return;
       const auto i = static_cast<size_t>(map);
       const int64_t w = flat ? kFlat : shape.w, c = flat ? kFlat : shape.c;

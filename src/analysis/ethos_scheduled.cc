@@ -197,8 +197,8 @@ class Scheduler {
       w.scratch = w.ifm_elements();
     }
     if (w.row.kind == RowKind::kResize)
-      w.bytes.read[0] = real(w.row.ifm.n * w.row.ifm.h * w.row.ifm.w) * real(w.t.stored_ifm_c) *
-                        width_of(w.row.ifm_type);
+      w.bytes.read[0] = real(w.row.ifm.n) * real(w.row.ifm.h) * real(w.row.ifm.w) *
+                        real(w.t.stored_ifm_c) * width_of(w.row.ifm_type);
   }
 
   // The largest channel of a softmax at many pixels, on U85: channels become lines.
