@@ -51,8 +51,11 @@ void WorkerPool::run_erased(int64_t count, Loop loop) {
   }
   const uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
   const auto pieces = static_cast<uint32_t>(count);
-  loop_.store(&loop, std::memory_order_relaxed);
-  count_.store(pieces, std::memory_order_relaxed);
+  // First nothing can be claimed: a thread still at the end of the loop before would take its
+  // ticket for a piece of this one as soon as it saw a larger count.
+  ticket_.store(uint64_t{generation} << 32 | UINT32_MAX, std::memory_order_relaxed);
+  loop_.store(&loop, std::memory_order_release);
+  count_.store(pieces, std::memory_order_release);
   done_.store(0, std::memory_order_relaxed);
   ticket_.store(uint64_t{generation} << 32, std::memory_order_release);
   generation_.store(generation, std::memory_order_release);
@@ -78,9 +81,9 @@ void WorkerPool::serve() {
 void WorkerPool::work(uint32_t generation) {
   uint64_t ticket = ticket_.load(std::memory_order_acquire);
   while (static_cast<uint32_t>(ticket >> 32) == generation) {
-    // A claim that succeeds proves that the loop was still going on when these were read.
-    const Loop* const loop = loop_.load(std::memory_order_relaxed);
-    const uint32_t count = count_.load(std::memory_order_relaxed);
+    // A claim that succeeds proves that these are of the ticket's loop.
+    const Loop* const loop = loop_.load(std::memory_order_acquire);
+    const uint32_t count = count_.load(std::memory_order_acquire);
     const auto i = static_cast<uint32_t>(ticket);
     if (i >= count) return;
     if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
